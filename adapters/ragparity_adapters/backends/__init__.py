@@ -1,0 +1,1 @@
+"""Other frameworks' metrics. A file dropped here is a framework."""

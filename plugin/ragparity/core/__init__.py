@@ -1,0 +1,1 @@
+"""The vocabulary: samples, outcomes, prompts, ports, policies, errors. Standard library only at run time."""

@@ -1,0 +1,261 @@
+"""What a metric may ask for, and from whom.
+
+`Judge` and `Embedder` are ports of one method each, so that retry, cache, limit and metering wrap them
+once and serve every framework. A judge is handed a `Question` (prompt, shape of the answer, budget) and
+gives an `Answer`; the three shapes are free text, one rating on a scale, and a structured verdict.
+Metrics use the shorthands `text`, `rating`, `verdict` and `embed` of `Kit`.
+
+(The first design had one method per shape on the judge; one method with the shape as data keeps every
+middleware to one method as well, and lets the adapter decide how a rating is asked: bare or as JSON.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+from ragparity.core.policy import Policies
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ragparity.core.outcome import Scored, Undefined
+    from ragparity.core.prompt import Prompt
+    from ragparity.core.sample import Sample
+
+M = TypeVar("M", bound="BaseModel")
+
+RATING_TOKENS = 8
+"""Tokens within which a bare rating comes back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The ratings that a judge may give, in ascending order, with the meaning of each where it helps.
+
+    >>> Scale((0, 2, 4)).share(2)
+    0.5
+    """
+
+    points: tuple[int, ...]
+
+    def share(self, rating: float) -> float:
+        """The rating as a share of the scale: 0 at its lowest point, 1 at its highest."""
+        low, high = self.points[0], self.points[-1]
+        return (rating - low) / (high - low)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Free text is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """One of the points of a scale is wanted."""
+
+    scale: Scale
+
+
+@dataclass(frozen=True, slots=True)
+class Structured:
+    """An object of this pydantic model is wanted; its `reason` stands before its verdict."""
+
+    schema: type[BaseModel]
+
+
+Shape = Text | Rating | Structured
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question. `budget` is the number of tokens that the answer needs (not a reasoning allowance).
+
+    `draw` tells repeated draws of the same question apart. `complaint` says what was wrong with the
+    last reply; a retry replaces it, so that a question never grows.
+    """
+
+    prompt: Prompt
+    shape: Shape
+    budget: int
+    draw: int = 0
+    complaint: str = ""
+
+    def again(self, complaint: str) -> Question:
+        """The same question with a complaint about the last reply."""
+        return replace(self, complaint=complaint)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call as the endpoint reports them; `None` is unknown, never 0."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A readable reply: `value` is a text, a rating or an object of the schema; `raw` is what was said."""
+
+    value: Any
+    raw: str
+    reason: str | None = None
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one sample and one metric cost. Every request counts, the failed ones too.
+
+    Token counts are sums over the calls that report them; they become `None` once a call does not.
+    """
+
+    calls: int = 0
+    embedding_calls: int = 0
+    input_tokens: int | None = 0
+    output_tokens: int | None = 0
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+    notes: list[str] = field(default_factory=list)
+    replies: list[dict[str, Any]] = field(default_factory=list)
+
+    def call(self, usage: Usage) -> None:
+        """Count one request to a judge."""
+        self.calls += 1
+        for name in ("input_tokens", "output_tokens"):
+            seen, so_far = getattr(usage, name), getattr(self, name)
+            setattr(self, name, None if seen is None or so_far is None else so_far + seen)
+        for name in ("reasoning_tokens", "cached_tokens"):
+            seen = getattr(usage, name)
+            if seen is not None:
+                setattr(self, name, (getattr(self, name) or 0) + seen)
+
+
+class Judge(Protocol):
+    """Answers one question or raises a `JudgeError`; `identity` tells judges and their settings apart."""
+
+    @property
+    def identity(self) -> str:
+        """Provider, model, endpoint and settings, without secrets."""
+        ...
+
+    async def ask(self, question: Question, tally: Tally) -> Answer:
+        """Put the question; every request made is counted in `tally`."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of one length."""
+
+    @property
+    def identity(self) -> str:
+        """Provider, model and endpoint, without secrets."""
+        ...
+
+    async def embed(self, texts: Sequence[str], tally: Tally) -> list[list[float]]:
+        """One vector per text, in order; raises a `JudgeError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kit:
+    """What a metric works with for one sample."""
+
+    judge: Judge | None = None
+    embedder: Embedder | None = None
+    policies: Policies = field(default_factory=Policies)
+    tally: Tally = field(default_factory=Tally)
+    draw: int = 0
+
+    async def text(self, prompt: Prompt, *, budget: int, draw: int = 0) -> str:
+        """Free text from the judge."""
+        answer = await self._ask(Question(prompt, Text(), budget, self.draw + draw))
+        return str(answer.value)
+
+    async def rating(self, prompt: Prompt, scale: Scale, *, draw: int = 0) -> Answer:
+        """An answer whose `value` is one of the scale's points."""
+        return await self._ask(Question(prompt, Rating(scale), RATING_TOKENS, self.draw + draw))
+
+    async def verdict(self, prompt: Prompt, schema: type[M], *, budget: int, draw: int = 0) -> M:
+        """An object of the schema."""
+        answer = await self._ask(Question(prompt, Structured(schema), budget, self.draw + draw))
+        return answer.value  # type: ignore[no-any-return]  # a judge gives an object of the schema it was handed
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector per text."""
+        if self.embedder is None:
+            raise ValueError("this kit has no embedder")
+        return await self.embedder.embed(texts, self.tally)
+
+    async def _ask(self, question: Question) -> Answer:
+        if self.judge is None:
+            raise ValueError("this kit has no judge")
+        return await self.judge.ask(question, self.tally)
+
+
+Use = Literal["rating", "structured", "text", "embeddings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Calls to expect: how many, of what shape, with answers of how many tokens."""
+
+    calls: int
+    shape: Literal["rating", "structured", "text", "embeddings"]
+    budget: int = 0
+
+
+class Metric(Protocol):
+    """Frozen data that can score a sample. Its repr, without defaults, is its spec.
+
+    `reads` are the fields it needs, `may_read` those it uses when present; `bounds` the lowest and the
+    highest score; `steps` how many questions wait for one another.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def backend(self) -> str: ...
+    @property
+    def reads(self) -> tuple[str, ...]: ...
+    @property
+    def may_read(self) -> tuple[str, ...]: ...
+    @property
+    def uses(self) -> frozenset[Use]: ...
+    @property
+    def bounds(self) -> tuple[float, float]: ...
+    @property
+    def higher_is_better(self) -> bool: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def definition(self) -> str: ...
+    @property
+    def steps(self) -> int: ...
+
+    def asks(self, sample: Sample) -> tuple[Ask, ...]:
+        """The calls to expect for this sample."""
+        ...
+
+    async def score(self, sample: Sample, kit: Kit) -> Scored | Undefined:
+        """Score one admitted sample; raises `JudgeError` or `SampleError`."""
+        ...
+
+
+class Backend(Protocol):
+    """A family of metrics under one name. `native` is one like any other."""
+
+    @property
+    def name(self) -> str: ...
+
+    def names(self) -> tuple[str, ...]:
+        """The names of the metrics it has."""
+        ...
+
+    def build(self, name: str, kwargs: dict[str, Any]) -> Metric:
+        """One metric; raises `UnknownMetric` or `ConfigError`."""
+        ...

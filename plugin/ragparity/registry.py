@@ -1,0 +1,149 @@
+"""Native metrics by name: the base class, the decorator that registers one, and the `native` backend.
+
+A file dropped into `ragparity/metrics/` is found and registered; nothing else has to be touched.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from dataclasses import MISSING, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from ragparity.core.errors import ConfigError, UnknownMetric, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ragparity.core.outcome import Scored, Undefined
+    from ragparity.core.ports import Ask, Kit, Metric, Use
+    from ragparity.core.sample import Sample
+
+C = TypeVar("C", bound="type[NativeMetric]")
+
+_REGISTERED: dict[str, type[NativeMetric]] = {}
+
+
+class NativeMetric:
+    """Base of the native metrics: a subclass is a frozen dataclass whose fields are the metric's kwargs.
+
+    The class says what it reads and uses; the docstring is its card, whose first paragraph is the
+    definition. Subclasses implement `score` and, where a judge or an embedder is asked, `asks`.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    aliases: ClassVar[tuple[str, ...]] = ()
+    reads: ClassVar[tuple[str, ...]] = ()
+    may_read: ClassVar[tuple[str, ...]] = ()
+    uses: ClassVar[frozenset[Use]] = frozenset()
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    higher_is_better: ClassVar[bool] = True
+    version: ClassVar[str] = "1"
+    steps: ClassVar[int] = 0
+    backend: ClassVar[str] = "native"
+
+    @property
+    def name(self) -> str:
+        """The metric's name, without its settings."""
+        return type(self).__name__
+
+    @property
+    def definition(self) -> str:
+        """The formula: the first paragraph of the card."""
+        return " ".join(inspect.cleandoc(type(self).__doc__ or "").split("\n\n")[0].split())
+
+    def asks(self, sample: Sample) -> tuple[Ask, ...]:  # noqa: ARG002  # a metric without a judge asks nothing
+        """The calls to expect for this sample."""
+        return ()
+
+    async def score(self, sample: Sample, kit: Kit) -> Scored | Undefined:
+        """Score one admitted sample."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return spec_of(self)
+
+
+def spec_of(metric: Any) -> str:
+    """Name and settings that differ from the defaults, in the order of the constructor.
+
+    >>> from ragparity.metrics.faithfulness import Faithfulness
+    >>> Faithfulness()
+    Faithfulness()
+    """
+    shown = []
+    for one in fields(metric):
+        value = getattr(metric, one.name)
+        default = one.default_factory() if one.default_factory is not MISSING else one.default
+        if value != default:
+            shown.append(f"{one.name}={value!r}")
+    return f"{type(metric).__name__}({', '.join(shown)})"
+
+
+def metric(cls: C) -> C:
+    """Register a native metric under its class name and its aliases."""
+    if not is_dataclass(cls):
+        raise TypeError(f"{cls.__name__}: a metric is a frozen dataclass; put @metric above @dataclass(frozen=True)")
+    for name in (cls.__name__, *cls.aliases):
+        taken = _REGISTERED.setdefault(name.casefold(), cls)
+        if taken is not cls:
+            raise TypeError(f"{cls.__name__}: the name {name} is taken by {taken.__name__}")
+    return cls
+
+
+def build_kwargs(make: Callable[..., Any], name: str, kwargs: dict[str, Any], accepted: list[str]) -> Any:
+    """Call a constructor with kwargs from an eval file; a wrong one is a `ConfigError` of one line."""
+    unknown = [key for key in kwargs if key not in accepted]
+    if unknown:
+        takes = f"it takes {', '.join(accepted)}" if accepted else "it takes none"
+        hint = did_you_mean(unknown[0], accepted)
+        raise ConfigError(f"metric {name}: unknown kwarg {unknown[0]!r}; {takes}.{hint}")
+    try:
+        return make(kwargs)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "kwargs"
+        shown = "" if first["type"] == "missing" else f", got {first['input']!r}"
+        text = first["msg"].removeprefix("Value error, ")
+        raise ConfigError(f"metric {name}: {where}: {text[:1].lower()}{text[1:]}{shown}") from None
+
+
+class NativeBackend:
+    """The metrics of this package."""
+
+    name = "native"
+
+    def __init__(self) -> None:
+        package = importlib.import_module("ragparity.metrics")
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"ragparity.metrics.{module.name}")
+
+    def classes(self) -> tuple[type[NativeMetric], ...]:
+        """Every registered class once, by name."""
+        return tuple(sorted(set(_REGISTERED.values()), key=lambda cls: cls.__name__))
+
+    def names(self) -> tuple[str, ...]:
+        """The names of the metrics, without their aliases."""
+        return tuple(cls.__name__ for cls in self.classes())
+
+    def find(self, name: str) -> type[NativeMetric]:
+        """The class of this name or alias, case ignored; raises `UnknownMetric`."""
+        found = _REGISTERED.get(name.casefold())
+        if found is None:
+            known = [alias for cls in self.classes() for alias in (cls.__name__, *cls.aliases)]
+            raise UnknownMetric(
+                f"metric {name!r}: the backend native has no such metric."
+                f"{did_you_mean(name, known)} `ragparity list` shows all."
+            )
+        return found
+
+    def build(self, name: str, kwargs: dict[str, Any]) -> Metric:
+        """One metric; raises `UnknownMetric` or `ConfigError`."""
+        cls = self.find(name)
+        accepted = [one.name for one in fields(cls)]  # type: ignore[arg-type]  # registered classes are dataclasses
+        built: Metric = build_kwargs(TypeAdapter(cls).validate_python, cls.__name__, kwargs, accepted)
+        return built
