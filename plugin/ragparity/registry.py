@@ -112,6 +112,21 @@ def build_kwargs(make: Callable[..., Any], name: str, kwargs: dict[str, Any], ac
         raise ConfigError(f"metric {name}: {where}: {text[:1].lower()}{text[1:]}{shown}") from None
 
 
+def accepted_kwargs(cls: type[NativeMetric]) -> list[str]:
+    """The names of a metric's kwargs, in the order of its constructor."""
+    return [one.name for one in fields(cls)]  # type: ignore[arg-type]  # registered classes are dataclasses
+
+
+def split_cutoff(name: str) -> tuple[str, int | None]:
+    """A metric's name without its cut-off, and the cut-off.
+
+    >>> split_cutoff("NDCG@10"), split_cutoff("NDCG")
+    (('NDCG', 10), ('NDCG', None))
+    """
+    base, _, cutoff = name.rpartition("@")
+    return (base, int(cutoff)) if base and cutoff.isascii() and cutoff.isdigit() else (name, None)
+
+
 class NativeBackend:
     """The metrics of this package."""
 
@@ -131,19 +146,33 @@ class NativeBackend:
         return tuple(cls.__name__ for cls in self.classes())
 
     def find(self, name: str) -> type[NativeMetric]:
-        """The class of this name or alias, case ignored; raises `UnknownMetric`."""
-        found = _REGISTERED.get(name.casefold())
+        """The class of this name or alias, case ignored; raises `UnknownMetric`.
+
+        A cut-off may follow the name of a metric that has one: `HitRate@5`, `MRR@10`.
+        """
+        base, cutoff = split_cutoff(name)
+        spelled = (base,) if cutoff is None else (f"{base}@k", base)
+        found = next((_REGISTERED[key] for one in spelled if (key := one.casefold()) in _REGISTERED), None)
         if found is None:
             known = [alias for cls in self.classes() for alias in (cls.__name__, *cls.aliases)]
             raise UnknownMetric(
                 f"metric {name!r}: the backend native has no such metric."
-                f"{did_you_mean(name, known)} `ragparity list` shows all."
+                f"{did_you_mean(spelled[0], known)} `ragparity list` shows all."
             )
+        if cutoff is not None and "k" not in accepted_kwargs(found):
+            raise UnknownMetric(f"metric {name!r}: {found.__name__} has no cut-off k; leave out @{cutoff}.")
         return found
 
     def build(self, name: str, kwargs: dict[str, Any]) -> Metric:
-        """One metric; raises `UnknownMetric` or `ConfigError`."""
+        """One metric; raises `UnknownMetric` or `ConfigError`. `HitRate@5` is `HitRate` with k = 5."""
         cls = self.find(name)
-        accepted = [one.name for one in fields(cls)]  # type: ignore[arg-type]  # registered classes are dataclasses
-        built: Metric = build_kwargs(TypeAdapter(cls).validate_python, cls.__name__, kwargs, accepted)
+        cutoff = split_cutoff(name)[1]
+        if cutoff is not None:
+            if kwargs.get("k", cutoff) != cutoff:
+                raise ConfigError(
+                    f"metric {name}: k is {cutoff} in the name and {kwargs['k']!r} in the kwargs; leave out one."
+                )
+            kwargs = {**kwargs, "k": cutoff}
+        make = TypeAdapter(cls).validate_python
+        built: Metric = build_kwargs(make, cls.__name__, kwargs, accepted_kwargs(cls))
         return built

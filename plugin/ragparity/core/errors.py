@@ -75,11 +75,13 @@ class JudgeError(EvaluationError):
     """A judge or an embedder gave no usable answer.
 
     `kind` is the word in the results, `raw` the text that came back (if any), `attempts` how many
-    times the question was put, `retry_after` seconds the endpoint asked to wait (if it did).
+    times the question was put, `retry_after` seconds the endpoint asked to wait (if it did), `retryable`
+    whether putting the question again can change anything, `ends_entry` whether no other question to this
+    llm entry can succeed either.
     """
 
     default_kind: ClassVar[Kind] = "unavailable"
-    retryable: ClassVar[bool] = False
+    default_retryable: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -90,6 +92,8 @@ class JudgeError(EvaluationError):
         raw: str | None = None,
         attempts: int = 1,
         retry_after: float | None = None,
+        retryable: bool | None = None,
+        ends_entry: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind: Kind = kind or self.default_kind
@@ -97,12 +101,14 @@ class JudgeError(EvaluationError):
         self.raw = raw
         self.attempts = attempts
         self.retry_after = retry_after
+        self.retryable = self.default_retryable if retryable is None else retryable
+        self.ends_entry = ends_entry
 
 
 class JudgeUnavailable(JudgeError):
     """No answer: no connection, a time-out, 429 or 5xx (kinds `unavailable`, `timeout`, `rate_limit`)."""
 
-    retryable = True
+    default_retryable = True
 
 
 class Truncated(JudgeError):
@@ -115,14 +121,14 @@ class MalformedVerdict(JudgeError):
     """The answer does not have the shape that was asked for (kinds `malformed`, `empty`)."""
 
     default_kind = "malformed"
-    retryable = True
+    default_retryable = True
 
 
 class AmbiguousRating(JudgeError):
     """No single rating on the scale can be read from the answer."""
 
     default_kind = "ambiguous"
-    retryable = True
+    default_retryable = True
 
 
 class JudgeRejected(JudgeError):

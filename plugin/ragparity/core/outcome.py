@@ -6,11 +6,12 @@ A failure is never a number: only `Scored` has a value, and the value is a finit
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ragparity.core.errors import Kind
 
 Status = Literal["scored", "undefined", "failed"]

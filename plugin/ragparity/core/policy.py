@@ -6,7 +6,6 @@ cannot be scored), lets the metric score it, settles several references, and che
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +14,8 @@ from ragparity.core.outcome import Failed, Scored, Undefined
 from ragparity.core.sample import CONTEXT_FIELDS, TEXT_FIELDS, Sample
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ragparity.core.ports import Kit, Metric
 
 DUST = 1e-9
@@ -130,9 +131,7 @@ async def _several_references(
     if how == "joined" or len(usable) <= 1:
         one = "\n".join(usable) or None
         return await _one(metric, replace(sample, reference=one, references=None), kit)
-    outcomes = await together(
-        _one(metric, replace(sample, reference=text, references=None), kit) for text in usable
-    )
+    outcomes = await together(_one(metric, replace(sample, reference=text, references=None), kit) for text in usable)
     if failed := next((one for one in outcomes if isinstance(one, Failed)), None):
         return failed
     scored = [(index, one) for index, one in enumerate(outcomes) if isinstance(one, Scored)]

@@ -11,13 +11,14 @@ middleware to one method as well, and lets the adapter decide how a rating is as
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from ragparity.core.policy import Policies
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic import BaseModel
 
     from ragparity.core.outcome import Scored, Undefined

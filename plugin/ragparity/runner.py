@@ -1,0 +1,167 @@
+"""Every row meets every evaluator, a bounded number at a time; each meeting leaves exactly one record.
+
+This is the only place that catches every exception: whatever a metric, a wrapped framework or a client
+raises becomes one failed record, and the other rows go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+import time
+import traceback
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ragparity.core.concurrency import together
+from ragparity.core.errors import JudgeError, SampleError
+from ragparity.core.outcome import Failed, Outcome, Scored
+from ragparity.core.policy import Policies, score
+from ragparity.core.ports import Kit, Tally
+from ragparity.results import Record, record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from ragparity.core.ports import Embedder, Judge, Metric
+    from ragparity.core.row import Row
+
+WINDOW = 8
+"""Meetings under way per call in flight: enough that the judges never wait for the next row."""
+DRAWS_PER_REPETITION = 1000
+"""Repetitions number their draws apart, above the draws that a metric makes itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluator:
+    """One entry of the eval file, bound to what it needs."""
+
+    name: str
+    metric: Metric
+    judge: Judge | None = None
+    embedder: Embedder | None = None
+    policies: Policies = field(default_factory=Policies)
+    reps: int = 1
+    threshold: float | None = None
+
+    @property
+    def spec(self) -> str:
+        """Metric and settings, as written to the results."""
+        return repr(self.metric)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Everything about this entry that can change a score: an outcome is reused only under the same one."""
+        metric = self.metric
+        parts = (metric.backend, self.spec, metric.version, repr(self.policies), self.judge_identity, self.reps)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    @property
+    def judge_identity(self) -> str | None:
+        """The judge, where one is asked; the embedder, where only that is."""
+        asked = [one.identity for one in (self.judge, self.embedder) if one is not None]
+        return " + ".join(asked) or None
+
+
+async def run(
+    rows: Iterable[Row],
+    evaluators: Sequence[Evaluator],
+    write: Callable[[Record, Tally], None],
+    *,
+    concurrency: int,
+    done: Callable[[str, Row], bool] = lambda _evaluator, _row: False,
+) -> None:
+    """Score every row with every evaluator and hand each record to `write` as it comes.
+
+    `concurrency` is the number of judge calls that may be in flight; `done` says which meetings of an evaluator (by name) and a row
+    need not take place. A cancelled run cancels what is under way; an error of `write` ends the run.
+    """
+    order = sorted(evaluators, key=lambda one: -one.metric.steps)
+    room = asyncio.Semaphore(concurrency * WINDOW)
+
+    async def meet(row: Row, evaluator: Evaluator) -> None:
+        try:
+            write(*await _meet(row, evaluator))
+        finally:
+            room.release()
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for row in rows:
+                for evaluator in order:
+                    if done(evaluator.name, row):
+                        continue
+                    if not evaluator.metric.uses:
+                        write(*await _meet(row, evaluator))
+                        continue
+                    await room.acquire()
+                    group.create_task(meet(row, evaluator))
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from None
+
+
+async def _meet(row: Row, evaluator: Evaluator) -> tuple[Record, Tally]:
+    tally = Tally()
+    began = time.perf_counter()
+    outcome = await _outcome(row, evaluator, tally)
+    seconds = time.perf_counter() - began
+    if row.sample is not None and row.sample.notes and not isinstance(outcome, Failed):
+        outcome = replace(outcome, detail={**outcome.detail, "row_notes": list(row.sample.notes)})
+    made = record(
+        row=row.index, id=row.id, key=key_of(evaluator, row), evaluator=evaluator.name, metric=evaluator.spec, backend=evaluator.metric.backend,
+        judge=evaluator.judge_identity, threshold=evaluator.threshold,
+        higher_is_better=evaluator.metric.higher_is_better, outcome=outcome, tally=tally, seconds=seconds,
+    )  # fmt: skip
+    return made, tally
+
+
+def key_of(evaluator: Evaluator, row: Row) -> str:
+    """What a record stands for: the entry's fingerprint and the row's content, as 16 hexadecimal digits."""
+    content = row.sample.digest() if row.sample is not None else str(row.error)
+    return hashlib.sha256(f"{evaluator.fingerprint}{content}".encode("utf-8", "replace")).hexdigest()[:16]
+
+
+async def _outcome(row: Row, evaluator: Evaluator, tally: Tally) -> Outcome:
+    if row.sample is None:
+        return Failed("input", row.error or "the row could not be read")
+    kit = Kit(judge=evaluator.judge, embedder=evaluator.embedder, policies=evaluator.policies, tally=tally)
+    if evaluator.reps == 1:
+        return await _guarded(evaluator.metric, row, kit)
+    draws = [replace(kit, draw=repetition * DRAWS_PER_REPETITION) for repetition in range(evaluator.reps)]
+    return repeated(await together(_guarded(evaluator.metric, row, one) for one in draws))
+
+
+async def _guarded(metric: Metric, row: Row, kit: Kit) -> Outcome:
+    try:
+        return await score(metric, row.sample, kit)  # type: ignore[arg-type]  # a row without a sample does not get here
+    except JudgeError as error:
+        return Failed(error.kind, str(error), error.attempts, error.raw)
+    except SampleError as error:
+        return Failed("input", str(error))
+    except Exception as error:  # noqa: BLE001  # one bad meeting must not end the run; the message keeps type and place
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
+        return Failed("internal", f"{type(error).__name__}: {error} ({where})")
+
+
+def repeated(outcomes: Sequence[Outcome]) -> Outcome:
+    """The mean over the scored repetitions, with every value and their spread; without any, the first outcome.
+
+    >>> repeated([Scored(1.0), Scored(0.5)]).detail["repetitions"]
+    [1.0, 0.5]
+    """
+    scored = [one for one in outcomes if isinstance(one, Scored)]
+    if not scored:
+        return outcomes[0]
+    values = [one.value for one in scored]
+    mean = math.fsum(values) / len(values)
+    spread = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)) if len(values) > 1 else None
+    detail: dict[str, Any] = {
+        "repetitions": values,
+        "spread": spread,
+        "repetitions_without_score": len(outcomes) - len(scored),
+        "by_repetition": [dict(one.detail) for one in scored],
+    }
+    return Scored(mean, scored[0].reason, detail)
