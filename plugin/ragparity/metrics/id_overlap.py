@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ragparity.core.outcome import Scored, Undefined
-from ragparity.registry import NativeMetric, metric
+from ragparity.metrics.unjudged import Unjudged
+from ragparity.registry import metric
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from ragparity.core.ports import Kit
     from ragparity.core.sample import Sample
 
 
@@ -73,7 +73,7 @@ def share_of(part: Collection[str], whole: Collection[str]) -> float:
 
 @metric
 @dataclass(frozen=True, repr=False)
-class IDBasedContextPrecision(NativeMetric):
+class IDBasedContextPrecision(Unjudged):
     """|retrieved ∩ wanted| / |retrieved|, ids as text, as sets, rank ignored.
 
     Reads: retrieved_context_ids, reference_context_ids.
@@ -91,7 +91,7 @@ class IDBasedContextPrecision(NativeMetric):
 
     reads: ClassVar[tuple[str, ...]] = ("retrieved_context_ids", "reference_context_ids")
 
-    async def score(self, sample: Sample, kit: Kit) -> Scored | Undefined:  # noqa: ARG002  # nothing is asked
+    def outcome(self, sample: Sample) -> Scored | Undefined:
         """Score one admitted sample."""
         ids = read_ids(sample)
         if isinstance(ids, Undefined):
@@ -104,7 +104,7 @@ class IDBasedContextPrecision(NativeMetric):
 
 @metric
 @dataclass(frozen=True, repr=False)
-class IDBasedContextRecall(NativeMetric):
+class IDBasedContextRecall(Unjudged):
     """|retrieved ∩ wanted| / |wanted|, ids as text, as sets, rank ignored.
 
     Reads: retrieved_context_ids, reference_context_ids.
@@ -122,7 +122,7 @@ class IDBasedContextRecall(NativeMetric):
 
     reads: ClassVar[tuple[str, ...]] = ("retrieved_context_ids", "reference_context_ids")
 
-    async def score(self, sample: Sample, kit: Kit) -> Scored | Undefined:  # noqa: ARG002  # nothing is asked
+    def outcome(self, sample: Sample) -> Scored | Undefined:
         """Score one admitted sample."""
         ids = read_ids(sample)
         if isinstance(ids, Undefined):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,10 +13,10 @@ from pydantic import Field
 
 from ragparity.core.outcome import Scored, Undefined
 from ragparity.metrics.id_overlap import Ids, read_ids
-from ragparity.registry import NativeMetric, metric
+from ragparity.metrics.unjudged import Unjudged
+from ragparity.registry import metric
 
 if TYPE_CHECKING:
-    from ragparity.core.ports import Kit
     from ragparity.core.sample import Sample
 
 Cutoff = Annotated[int, Field(ge=1, strict=True)] | None
@@ -94,7 +94,7 @@ def ndcg(hits: Hits, wanted: int, k: Cutoff = None) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class ByRank(NativeMetric, ABC):
+class ByRank(Unjudged):
     """Base of the rank metrics: reads the ids, undefined where none is wanted."""
 
     k: Cutoff = None
@@ -110,7 +110,7 @@ class ByRank(NativeMetric, ABC):
         within = f" among the first {self.k}" if self.k else ""
         return f"{sum(hits[: self.k])} of {wanted} wanted ids stand{within or ' in the ranking'}"
 
-    async def score(self, sample: Sample, kit: Kit) -> Scored | Undefined:  # noqa: ARG002  # nothing is asked
+    def outcome(self, sample: Sample) -> Scored | Undefined:
         """Score one admitted sample."""
         ids = read_ids(sample)
         if isinstance(ids, Undefined):
