@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+from abc import ABC, abstractmethod
 from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -27,7 +28,7 @@ C = TypeVar("C", bound="type[NativeMetric]")
 _REGISTERED: dict[str, type[NativeMetric]] = {}
 
 
-class NativeMetric:
+class NativeMetric(ABC):
     """Base of the native metrics: a subclass is a frozen dataclass whose fields are the metric's kwargs.
 
     The class says what it reads and uses; the docstring is its card, whose first paragraph is the
@@ -60,9 +61,9 @@ class NativeMetric:
         """The calls to expect for this sample."""
         return ()
 
+    @abstractmethod
     async def score(self, sample: Sample, kit: Kit) -> Scored | Undefined:
         """Score one admitted sample."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return spec_of(self)

@@ -137,7 +137,7 @@ async def _guarded(metric: Metric, row: Row, kit: Kit) -> Outcome:
     try:
         return await score(metric, row.sample, kit)  # type: ignore[arg-type]  # a row without a sample does not get here
     except JudgeError as error:
-        return Failed(error.kind, str(error), error.attempts, error.raw)
+        return Failed(error.kind, str(error), error.attempts, error.raw, error.detail)
     except SampleError as error:
         return Failed("input", str(error))
     except Exception as error:  # noqa: BLE001  # one bad meeting must not end the run; the message keeps type and place

@@ -24,3 +24,8 @@ async def together(asked: Iterable[Awaitable[T]]) -> list[T]:
             raise result
         done.append(result)
     return done
+
+
+async def settled(asked: Iterable[Awaitable[T]]) -> list[T | BaseException]:
+    """The results or errors in order, asked at the same time; a cancelled caller cancels them all."""
+    return list(await asyncio.gather(*asked, return_exceptions=True))

@@ -77,7 +77,7 @@ class JudgeError(EvaluationError):
     `kind` is the word in the results, `raw` the text that came back (if any), `attempts` how many
     times the question was put, `retry_after` seconds the endpoint asked to wait (if it did), `retryable`
     whether putting the question again can change anything, `ends_entry` whether no other question to this
-    llm entry can succeed either.
+    llm entry can succeed either. `detail` is kept in the failed record.
     """
 
     default_kind: ClassVar[Kind] = "unavailable"
@@ -101,6 +101,7 @@ class JudgeError(EvaluationError):
         self.raw = raw
         self.attempts = attempts
         self.retry_after = retry_after
+        self.detail: dict[str, object] = {}
         self.retryable = self.default_retryable if retryable is None else retryable
         self.ends_entry = ends_entry
 

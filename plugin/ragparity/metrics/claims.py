@@ -1,0 +1,184 @@
+"""Claims, and verdicts about numbered pieces: what the claim-based and passage-based metrics share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, Field, model_validator
+
+from ragparity.core.concurrency import together
+from ragparity.core.errors import MalformedVerdict
+from ragparity.core.prompt import Prompt
+from ragparity.core.text import normalised
+from ragparity.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from ragparity.core.policy import Policies
+    from ragparity.core.ports import Kit
+
+BATCH = 10
+"""Claims per question: longer lists of verdicts lose some."""
+CHARACTERS_PER_TOKEN = 3
+TOKENS_PER_VERDICT = 80
+TOKENS_AROUND = 64
+
+
+def tokens_of(text: str) -> int:
+    """A generous estimate of the tokens of a text: its UTF-8 bytes over three."""
+    return math.ceil(len(text.encode("utf-8", "replace")) / CHARACTERS_PER_TOKEN)
+
+
+# -- claims
+
+
+class Claims(BaseModel):
+    """The claims of a text; `refusal` says that the text declines to answer."""
+
+    refusal: bool
+    claims: list[str]
+
+
+EXTRACT = Prompt(
+    task="Split the answer into the factual claims it makes.",
+    rules=(
+        "Each claim is one short sentence that is understood without the answer: replace pronouns by names.",
+        "Cover every fact of the answer; keep its meaning, its numbers and its negations; add nothing and correct nothing.",
+        "Leave out greetings, opinions, questions, and remarks about the answer itself.",
+        "`refusal` is true when the answer declines to answer or says it does not know; such a remark is no claim.",
+        "Write in the language of the answer.",
+    ),
+)
+
+
+async def claims_of(text: str, kit: Kit, *, question: str | None) -> Claims:
+    """The claims of a text, blank and repeated ones left out. One call."""
+    data = {"question": question, "answer": text} if question else {"answer": text}
+    prompt = Prompt(EXTRACT.task, EXTRACT.rules, data)
+    found = await kit.verdict(prompt, Claims, budget=claims_budget(text))
+    unique = {normalised(claim, "full"): claim.strip() for claim in reversed(found.claims) if claim.strip()}
+    return Claims(refusal=found.refusal, claims=list(reversed(unique.values())))
+
+
+def claims_budget(text: str) -> int:
+    """Tokens that the claims of a text need: they say it again, a little longer."""
+    return TOKENS_AROUND + 2 * tokens_of(text)
+
+
+# -- verdicts on numbered pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One judged piece: its number from 1, its text, the verdict (`None`: cannot tell) and what speaks for it."""
+
+    id: int
+    text: str
+    verdict: bool | None
+    reason: str
+
+
+@lru_cache(maxsize=256)
+def verdicts_schema(n: int) -> type[BaseModel]:
+    """Verdicts on `n` pieces, by id, the evidence before the verdict. The judge is shown that it owes `n`."""
+
+    class OneVerdict(BaseModel):
+        id: int
+        evidence: str
+        verdict: Verdict
+
+    exactly = {"minItems": n, "maxItems": n}
+
+    class Verdicts(BaseModel):
+        verdicts: Annotated[list[OneVerdict], Field(json_schema_extra=exactly)]
+
+        @model_validator(mode="after")
+        def one_verdict_per_piece(self) -> Verdicts:
+            by_id: dict[int, bool | None] = {}
+            for one in self.verdicts:
+                if by_id.setdefault(one.id, one.verdict) != one.verdict:
+                    raise ValueError(f"two different verdicts for {one.id}")
+            return self
+
+    return Verdicts
+
+
+async def judge_pieces(
+    pieces: Sequence[str], ask: Callable[[dict[str, str]], Prompt], kit: Kit, *, what: str
+) -> tuple[list[Judged], int]:
+    """A verdict on every piece, asked in batches at the same time and joined by id.
+
+    `ask` makes the prompt for some pieces by number. Pieces without a verdict are asked about once more; verdicts
+    on pieces that do not exist are ignored and counted (the second value). Raises `MalformedVerdict` when
+    a piece still has none.
+    """
+    numbered = {number: piece for number, piece in enumerate(pieces, start=1)}
+    verdicts, extra = await _asked(numbered, ask, kit)
+    missing = {number: piece for number, piece in numbered.items() if number not in verdicts}
+    if missing:
+        more, extra_again = await _asked(missing, ask, kit, draw=1)
+        verdicts |= more
+        extra += extra_again
+        if lacking := len(numbered.keys() - verdicts.keys()):
+            text = (
+                f"the judge gave verdicts on {len(numbered) - lacking} of {len(numbered)} {what}, also when asked again"
+            )
+            raise MalformedVerdict(text, attempts=2)
+    judged = [Judged(number, piece, *verdicts[number]) for number, piece in numbered.items()]
+    return judged, extra
+
+
+async def _asked(
+    numbered: dict[int, str], ask: Callable[[dict[str, str]], Prompt], kit: Kit, draw: int = 0
+) -> tuple[dict[int, tuple[bool | None, str]], int]:
+    numbers = list(numbered)
+    batches = [numbers[at : at + BATCH] for at in range(0, len(numbers), BATCH)]
+
+    async def one(batch: list[int]) -> Any:
+        prompt = ask({str(number): numbered[number] for number in batch})
+        return await kit.verdict(prompt, verdicts_schema(len(batch)), budget=verdicts_budget(len(batch)), draw=draw)
+
+    answers = await together(one(batch) for batch in batches)
+    found: dict[int, tuple[bool | None, str]] = {}
+    extra = 0
+    for batch, answer in zip(batches, answers, strict=True):
+        for verdict in answer.verdicts:
+            if verdict.id in batch:
+                found[verdict.id] = (verdict.verdict, verdict.evidence)
+            else:
+                extra += 1
+    return found, extra
+
+
+def verdicts_budget(n: int) -> int:
+    """Tokens that `n` verdicts with their evidence need."""
+    return TOKENS_AROUND + TOKENS_PER_VERDICT * n
+
+
+def batches_of(n: int) -> list[int]:
+    """The sizes of the batches in which `n` pieces are asked about."""
+    return [min(BATCH, n - at) for at in range(0, n, BATCH)]
+
+
+# -- arithmetic
+
+
+def share(verdicts: Sequence[bool | None], policies: Policies) -> Fraction | None:
+    """Positive verdicts / verdicts; "cannot tell" counts as not supported, or is left out by policy.
+
+    `None` where nothing is left to divide by.
+    """
+    counted = [one for one in verdicts if one is not None] if policies.unknown_verdict == "exclude" else list(verdicts)
+    return Fraction(sum(1 for one in counted if one), len(counted)) if counted else None
+
+
+def with_passage(reason: str, contexts: Sequence[str]) -> int | None:
+    """The index of the first passage that contains the quoted evidence, if one does."""
+    quoted = normalised(reason, "full")
+    if not quoted:
+        return None
+    return next((index for index, passage in enumerate(contexts) if quoted in normalised(passage, "full")), None)

@@ -1,0 +1,104 @@
+"""Context recall: how much of the reference the contexts hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import BaseModel
+
+from ragparity.core.outcome import Scored, Undefined
+from ragparity.core.policy import without_claims
+from ragparity.core.ports import Ask
+from ragparity.core.prompt import Prompt
+from ragparity.metrics.claims import TOKENS_AROUND, Judged, share, tokens_of, with_passage
+from ragparity.metrics.faithfulness import counted
+from ragparity.registry import NativeMetric, metric
+from ragparity.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from ragparity.core.ports import Kit, Use
+    from ragparity.core.sample import Sample
+
+ATTRIBUTE = Prompt(
+    task="Split the reference into its factual claims and decide for each whether the contexts hold it.",
+    rules=(
+        "`claims`: every fact of the reference once, each as one short sentence that is understood on its own.",
+        '`evidence`: copy the words of the contexts that decide, or write "none".',
+        '`verdict`: "yes" only if the contexts say it or it follows from them directly, else "no".',
+        "Use nothing but the contexts, not what you know.",
+        "Write in the language of the reference.",
+    ),
+)
+
+
+class Attributed(BaseModel):
+    """One claim of the reference with the evidence for it before the verdict."""
+
+    claim: str
+    evidence: str
+    verdict: Verdict
+
+
+class Attribution(BaseModel):
+    """The claims of the reference, each with its verdict."""
+
+    claims: list[Attributed]
+
+
+@metric
+@dataclass(frozen=True, repr=False)
+class ContextRecall(NativeMetric):
+    """Reference claims that the contexts hold / reference claims.
+
+    Reads: retrieved_contexts, reference; user_input where present. The response is never shown to the judge.
+    Asks: 1.
+    Range: 0 to 1, higher is better.
+    Undefined when: the reference makes no claims (`no_claims`, policy `no_claims`).
+    Differs from its source in: verdicts are yes or no, never larger numbers; exact fractions.
+    Source: Ragas 0.4.3, ContextRecall (LLMContextRecall).
+
+    Example::
+
+        reference claims "The deadline is 30 days.", "The buyer pays for shipping.", "Defects are free."
+        verdicts yes, no, no -> 1/3
+    """
+
+    aliases: ClassVar[tuple[str, ...]] = ("LLMContextRecall", "context_recall")
+    reads: ClassVar[tuple[str, ...]] = ("retrieved_contexts", "reference")
+    may_read: ClassVar[tuple[str, ...]] = ("user_input",)
+    uses: ClassVar[frozenset[Use]] = frozenset({"structured"})
+    steps: ClassVar[int] = 1
+
+    def asks(self, sample: Sample) -> tuple[Ask, ...]:
+        """One question whose answer says the reference again, with evidence."""
+        return (Ask(1, "structured", recall_budget(sample.reference or "")),)
+
+    async def score(self, sample: Sample, kit: Kit) -> Scored | Undefined:
+        """Attribute the claims of the reference to the contexts."""
+        reference, contexts = sample.reference or "", sample.retrieved_contexts or ()
+        data = {"question": sample.user_input} if sample.user_input else {}
+        prompt = Prompt(ATTRIBUTE.task, ATTRIBUTE.rules, {**data, "contexts": list(contexts), "reference": reference})
+        answer = await kit.verdict(prompt, Attribution, budget=recall_budget(reference))
+        kept = [one for one in answer.claims if one.claim.strip()]
+        judged = [Judged(number, one.claim, one.verdict, one.evidence) for number, one in enumerate(kept, start=1)]
+        if not judged:
+            return without_claims(kit.policies, "the reference makes no claims", {})
+        value = share([one.verdict for one in judged], kit.policies)
+        detail: dict[str, object] = {
+            "claims": [
+                {"id": one.id, "claim": one.text, "verdict": one.verdict, "reason": one.reason}
+                | ({"passage": at} if (at := with_passage(one.reason, contexts)) is not None else {})
+                for one in judged
+            ],
+            **counted(judged, 0),
+        }
+        if value is None:
+            return Undefined("no_verdicts", "the judge could not tell for any claim", detail)
+        held = sum(1 for one in judged if one.verdict)
+        return Scored(float(value), f"{held} of {len(judged)} claims of the reference are in the contexts", detail)
+
+
+def recall_budget(reference: str) -> int:
+    """Tokens for the claims of a reference with the evidence for each."""
+    return 2 * TOKENS_AROUND + 5 * tokens_of(reference)
