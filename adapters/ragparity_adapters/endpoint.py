@@ -49,7 +49,7 @@ _PARAMETER_STATUSES = (foreign_errors.HTTP_BAD_REQUEST, foreign_errors.HTTP_UNPR
 _MOST_ADAPTATIONS = 6
 
 
-class StructureNotTaken(Exception):  # noqa: N818  # a signal to the ladder, not an error a user sees
+class StructureNotTaken(Exception):  # a signal to the ladder, not an error a user sees
     """The endpoint refuses this way of asking for a structured answer; the ladder goes one rung down."""
 
 
@@ -163,8 +163,7 @@ class Endpoint:
         try:
             await asyncio.wait({task}, timeout=request.timeout_s)
             if not task.done():
-                text = f"{self.name}: no reply within {request.timeout_s:g} s (judge.timeout_s)"
-                raise JudgeUnavailable(text, kind="timeout", judge=self.identity)
+                raise foreign_errors.timed_out(self.name, request.timeout_s)
             error = None if task.cancelled() else task.exception()
             if error is not None:
                 if foreign_errors.status_of(error) is not None:
@@ -290,7 +289,7 @@ class Endpoint:
         return Reply(text, reasoning, args, finish, usage_of(message), request.limit, parsed)
 
 
-class _ClientFault(Exception):  # noqa: N818  # carries a client's error out of the task, is always caught here
+class _ClientFault(Exception):  # carries a client's error out of the task, is always caught here
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
         self.error = error

@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from ragparity.core.errors import JudgeError, JudgeRefused, JudgeRejected, JudgeUnavailable
+from ragparity.core.errors import JudgeError, JudgeRefused, JudgeRejected, JudgeUnavailable, MalformedVerdict
 
 _CONTEXT = re.compile(
     r"context.{0,20}(length|window|size)|maximum context|too many (input )?tokens|prompt is too long|"
@@ -105,6 +105,16 @@ def translate(error: BaseException, judge: str) -> JudgeError | None:
     if status in (HTTP_TIMEOUT, HTTP_CONFLICT, HTTP_TOO_EARLY) or status >= HTTP_SERVER_ERROR:
         return JudgeUnavailable(message, judge=judge, retry_after=retry_after(error))
     return JudgeRejected(message, judge=judge)
+
+
+def timed_out(name: str, seconds: float) -> JudgeUnavailable:
+    """The error for a call that did not come back within our own deadline."""
+    return JudgeUnavailable(f"{name}: no reply within {seconds:g} s (judge.timeout_s)", kind="timeout", judge=name)
+
+
+def wrong_count(name: str, asked: int, given: int) -> MalformedVerdict:
+    """The error for an embedder that gives more or fewer vectors than texts."""
+    return MalformedVerdict(f"{name}: {given} vectors for {asked} texts", judge=name)
 
 
 def _without_status(error: BaseException, text: str, judge: str) -> JudgeError | None:

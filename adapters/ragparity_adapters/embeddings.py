@@ -1,0 +1,147 @@
+"""LangChain embeddings as an `Embedder`, and a hashing embedder that needs no model and no network."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib
+import math
+import os
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ragparity.core.errors import ConfigError, MissingExtra, did_you_mean
+from ragparity.core.ports import Tally
+from ragparity_adapters import foreign_errors
+from ragparity_adapters.llms import NIM_URL, LlmSpec, identity, without_credentials
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+
+TYPES = ("openai", "nim", "langchain")
+DIMENSIONS = 512
+
+
+class LangChainEmbedder:
+    """Any LangChain embeddings object; sync-only ones run in a thread.
+
+    All texts are embedded as documents, in one request: questions are compared with questions, and models that
+    treat queries and documents differently would otherwise compare two spaces.
+    """
+
+    def __init__(self, embeddings: Embeddings, *, name: str, identity: str, timeout_s: float = 60.0) -> None:
+        self._embeddings = embeddings
+        self._name = name
+        self._identity = identity
+        self._timeout_s = timeout_s
+
+    @property
+    def identity(self) -> str:
+        """Provider, model and endpoint."""
+        return self._identity
+
+    async def embed(self, texts: Sequence[str], tally: Tally) -> list[list[float]]:
+        """One vector per text; raises a `JudgeError`."""
+        tally.embedding_calls += 1
+        task = asyncio.ensure_future(self._embeddings.aembed_documents(list(texts)))
+        try:
+            await asyncio.wait({task}, timeout=self._timeout_s)
+            if not task.done():
+                raise foreign_errors.timed_out(self._name, self._timeout_s)
+        finally:
+            task.cancel()
+        if (error := task.exception()) is not None:
+            known = foreign_errors.translate(error, self._name)
+            raise known or error from error
+        vectors = [[float(value) for value in vector] for vector in task.result()]
+        if len(vectors) != len(texts):
+            raise foreign_errors.wrong_count(self._name, len(texts), len(vectors))
+        return vectors
+
+
+class HashingEmbedder:
+    """Vectors of hashed words and word pairs, of length one: the cosine is lexical overlap, not meaning.
+
+    For wiring and smoke tests. Weinberger et al. 2009, feature hashing; signs by hash, so collisions cancel.
+    """
+
+    identity = "offline hashing embedder"
+
+    async def embed(self, texts: Sequence[str], tally: Tally) -> list[list[float]]:
+        """One vector of `DIMENSIONS` values per text; zero for a text without words."""
+        tally.embedding_calls += 1
+        return [_hashed(text) for text in texts]
+
+
+def _hashed(text: str) -> list[float]:
+    vector = [0.0] * DIMENSIONS
+    words = re.findall(r"\w+", text.casefold())
+    for feature in (*words, *(f"{a} {b}" for a, b in zip(words, words[1:], strict=False))):
+        digest = hashlib.blake2b(feature.encode("utf-8", "replace"), digest_size=8).digest()
+        number = int.from_bytes(digest, "big")
+        vector[number % DIMENSIONS] += 1.0 if number >> 63 else -1.0
+    length = math.hypot(*vector)
+    return [value / length for value in vector] if length else vector
+
+
+def check(spec: LlmSpec) -> None:
+    """Raise `ConfigError` for what is wrong with an embedder entry and can be known without building a client."""
+    where = f"embedders.{spec.name}"
+    if spec.type not in TYPES:
+        raise ConfigError(
+            f"{where}._type: {spec.type!r} is not known here; known are {', '.join(TYPES)}.{did_you_mean(spec.type, TYPES)}"
+        )
+    if spec.type != "langchain" and not spec.model_name:
+        raise ConfigError(f"{where}: model_name is missing")
+    if spec.type == "langchain" and "." not in str(spec.options.get("class", "")):
+        raise ConfigError(f"{where}.class: expected an import path such as langchain_openai.OpenAIEmbeddings")
+
+
+def build(spec: LlmSpec) -> LangChainEmbedder:
+    """The embedder of an entry; raises `ConfigError` and `MissingExtra`."""
+    check(spec)
+    if spec.type == "langchain":
+        return LangChainEmbedder(_by_class(spec), name=spec.name, identity=identity(spec))
+    from langchain_openai import OpenAIEmbeddings
+
+    options: dict[str, Any] = dict(spec.options)
+    url = spec.base_url or (NIM_URL if spec.type == "nim" else None)
+    key = spec.api_key or os.environ.get("NVIDIA_API_KEY" if spec.type == "nim" else "OPENAI_API_KEY") or "none"
+    if url:
+        options["base_url"] = url
+    known = {*OpenAIEmbeddings.model_fields, *(f.alias for f in OpenAIEmbeddings.model_fields.values() if f.alias)}
+    model_kwargs = {name: options.pop(name) for name in list(options) if name not in known}
+    if model_kwargs:
+        options["model_kwargs"] = {**model_kwargs, **options.get("model_kwargs", {})}
+    embeddings = OpenAIEmbeddings(
+        model=str(spec.model_name),
+        api_key=key,  # type: ignore[arg-type]  # the client makes a secret of it
+        check_embedding_ctx_length=False,  # else a tokeniser file is fetched from a third host
+        max_retries=0,
+        **options,
+    )
+    return LangChainEmbedder(embeddings, name=spec.name, identity=identity(spec))
+
+
+def from_embeddings(embeddings: Embeddings, name: str = "embedder") -> LangChainEmbedder:
+    """The embedder of an embeddings object that was made elsewhere."""
+    model = getattr(embeddings, "model", None) or getattr(embeddings, "model_name", None) or ""
+    url = getattr(embeddings, "openai_api_base", None)
+    where = f" at {without_credentials(url)}" if isinstance(url, str) else ""
+    return LangChainEmbedder(embeddings, name=name, identity=f"{type(embeddings).__name__}/{model}{where}")
+
+
+def _by_class(spec: LlmSpec) -> Embeddings:
+    module_name, _, class_name = str(spec.options["class"]).rpartition(".")
+    try:
+        cls = getattr(importlib.import_module(module_name), class_name)
+    except ImportError as error:
+        package = module_name.partition(".")[0].replace("_", "-")
+        raise MissingExtra(
+            f"embedders.{spec.name}.class: {module_name} does not import; pip install {package}"
+        ) from error
+    except AttributeError:
+        raise ConfigError(f"embedders.{spec.name}.class: {module_name} has no class {class_name}") from None
+    made: Embeddings = cls(**(spec.options.get("kwargs") or {}))
+    return made
