@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from pydantic import ValidationError
+
 from ragparity.core.errors import MalformedVerdict
 from ragparity.core.ports import Answer, Question, Rating, Structured, Tally, Usage
 
@@ -60,7 +62,11 @@ def _next(left: Any, question: Question) -> Reply:
 
 def _shaped(reply: Reply, question: Question) -> Any:
     if isinstance(question.shape, Structured) and isinstance(reply, Mapping):
-        return question.shape.schema.model_validate(reply)
+        try:
+            return question.shape.schema.model_validate(reply)
+        except ValidationError as error:
+            text = f"the scripted reply does not fit: {error.errors()[0]['msg']}"
+            raise MalformedVerdict(text, raw=str(reply)) from None
     if isinstance(question.shape, Rating) and reply not in question.shape.scale.points:
         raise MalformedVerdict(f"{reply!r} is not one of {question.shape.scale.points}", raw=str(reply))
     return reply

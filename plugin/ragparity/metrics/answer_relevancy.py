@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -12,25 +11,29 @@ from pydantic import BaseModel, Field
 
 from ragparity.core.errors import MalformedVerdict
 from ragparity.core.outcome import Scored, Undefined
-from ragparity.core.ports import Ask
+from ragparity.core.ports import Ask, Use
 from ragparity.core.prompt import Prompt
 from ragparity.metrics.claims import TOKENS_AROUND
 from ragparity.registry import NativeMetric, metric
 from ragparity.vectors import cosine
 
 if TYPE_CHECKING:
-    from ragparity.core.ports import Kit, Use
+    from collections.abc import Sequence
+
+    from ragparity.core.ports import Kit
     from ragparity.core.sample import Sample
 
 TOKENS_PER_QUESTION = 60
 
 ASK_BACK = Prompt(
-    task="Write questions to which the response is the answer.",
+    task="Write questions to which the response is the answer, as many as `how_many_questions` says.",
     rules=(
         "Each question asks for all that the response says, is complete on its own, and is worded differently.",
         "Write in the language of the response.",
-        '`noncommittal` is true when the response avoids an answer ("I don\'t know", "it depends", '
-        "a reference to somewhere else), false when it says something definite, right or wrong.",
+        (
+            '`noncommittal` is true when the response avoids an answer ("I don\'t know", "it depends", '
+            "a reference to somewhere else), false when it says something definite, right or wrong."
+        ),
     ),
 )
 
@@ -113,6 +116,8 @@ class AnswerRelevancy(NativeMetric):
             return Undefined("zero_vector", "the embedder gave a zero vector", detail)
         if any(flags):
             detail["noncommittal"] = False
+        if len(asked) < self.strictness:
+            detail["questions_missing"] = self.strictness - len(asked)
         mean = math.fsum(known) / len(known)
         return Scored(mean, f"mean similarity of {len(known)} questions that the response answers", detail)
 

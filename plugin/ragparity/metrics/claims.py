@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -14,10 +13,12 @@ from pydantic import BaseModel, Field, model_validator
 from ragparity.core.concurrency import together
 from ragparity.core.errors import MalformedVerdict
 from ragparity.core.prompt import Prompt
-from ragparity.core.text import normalised
+from ragparity.core.text import normalised, words
 from ragparity.verdicts import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from ragparity.core.policy import Policies
     from ragparity.core.ports import Kit
 
@@ -47,7 +48,7 @@ EXTRACT = Prompt(
     task="Split the answer into the factual claims it makes.",
     rules=(
         "Each claim is one short sentence that is understood without the answer: replace pronouns by names.",
-        "Cover every fact of the answer; keep its meaning, its numbers and its negations; add nothing and correct nothing.",
+        "Cover every fact of the answer; keep its meaning, numbers and negations; add nothing and correct nothing.",
         "Leave out greetings, opinions, questions, and remarks about the answer itself.",
         "`refusal` is true when the answer declines to answer or says it does not know; such a remark is no claim.",
         "Write in the language of the answer.",
@@ -60,8 +61,20 @@ async def claims_of(text: str, kit: Kit, *, question: str | None) -> Claims:
     data = {"question": question, "answer": text} if question else {"answer": text}
     prompt = Prompt(EXTRACT.task, EXTRACT.rules, data)
     found = await kit.verdict(prompt, Claims, budget=claims_budget(text))
-    unique = {normalised(claim, "full"): claim.strip() for claim in reversed(found.claims) if claim.strip()}
-    return Claims(refusal=found.refusal, claims=list(reversed(unique.values())))
+    return Claims(refusal=found.refusal, claims=distinct(found.claims))
+
+
+def distinct(texts: Sequence[str]) -> list[str]:
+    """The texts in order, without those that are blank, mere punctuation, or repeat an earlier one.
+
+    >>> distinct(["It is red.", " ", "It is big.", "it is RED"])
+    ['It is red.', 'It is big.']
+    """
+    first: dict[str, str] = {}
+    for text in texts:
+        first.setdefault(normalised(text, "full"), text.strip())
+    first.pop("", None)
+    return list(first.values())
 
 
 def claims_budget(text: str) -> int:
@@ -83,15 +96,19 @@ class Judged:
 
 
 @lru_cache(maxsize=256)
-def verdicts_schema(n: int) -> type[BaseModel]:
-    """Verdicts on `n` pieces, by id, the evidence before the verdict. The judge is shown that it owes `n`."""
+def verdicts_schema(ids: tuple[int, ...]) -> type[BaseModel]:
+    """Verdicts on the pieces of these ids, the evidence before the verdict.
+
+    The judge is shown the ids and that it owes one verdict for each. Other ids and fewer verdicts are still
+    read, so that what is missing can be asked for alone; two different verdicts for one id are refused.
+    """
 
     class OneVerdict(BaseModel):
-        id: int
+        id: Annotated[int, Field(json_schema_extra={"enum": list(ids)})]
         evidence: str
         verdict: Verdict
 
-    exactly = {"minItems": n, "maxItems": n}
+    exactly = {"minItems": len(ids), "maxItems": len(ids)}
 
     class Verdicts(BaseModel):
         verdicts: Annotated[list[OneVerdict], Field(json_schema_extra=exactly)]
@@ -116,7 +133,7 @@ async def judge_pieces(
     on pieces that do not exist are ignored and counted (the second value). Raises `MalformedVerdict` when
     a piece still has none.
     """
-    numbered = {number: piece for number, piece in enumerate(pieces, start=1)}
+    numbered = dict(enumerate(pieces, start=1))
     verdicts, extra = await _asked(numbered, ask, kit)
     missing = {number: piece for number, piece in numbered.items() if number not in verdicts}
     if missing:
@@ -140,7 +157,7 @@ async def _asked(
 
     async def one(batch: list[int]) -> Any:
         prompt = ask({str(number): numbered[number] for number in batch})
-        return await kit.verdict(prompt, verdicts_schema(len(batch)), budget=verdicts_budget(len(batch)), draw=draw)
+        return await kit.verdict(prompt, verdicts_schema(tuple(batch)), budget=verdicts_budget(len(batch)), draw=draw)
 
     answers = await together(one(batch) for batch in batches)
     found: dict[int, tuple[bool | None, str]] = {}
@@ -176,9 +193,25 @@ def share(verdicts: Sequence[bool | None], policies: Policies) -> Fraction | Non
     return Fraction(sum(1 for one in counted if one), len(counted)) if counted else None
 
 
-def with_passage(reason: str, contexts: Sequence[str]) -> int | None:
-    """The index of the first passage that contains the quoted evidence, if one does."""
-    quoted = normalised(reason, "full")
-    if not quoted:
+def passage_of(evidence: str, contexts: Sequence[str]) -> int | None:
+    """The index of the first passage that holds the quoted evidence, whole words only, if one does.
+
+    >>> passage_of("free returns", ["No vouchers.", "Free returns for all."])
+    1
+    >>> passage_of("No", ["Norway is a country."]) is None
+    True
+    """
+    quoted = words(evidence)
+    if not quoted or quoted == ["none"]:
         return None
-    return next((index for index, passage in enumerate(contexts) if quoted in normalised(passage, "full")), None)
+    wanted = f" {' '.join(quoted)} "
+    return next((index for index, passage in enumerate(contexts) if wanted in f" {' '.join(words(passage))} "), None)
+
+
+def claims_in_detail(judged: Sequence[Judged], contexts: Sequence[str]) -> list[dict[str, Any]]:
+    """Judged claims as they are kept: id, claim, verdict, reason, and the passage that the reason quotes."""
+    return [
+        {"id": one.id, "claim": one.text, "verdict": one.verdict, "reason": one.reason}
+        | ({"passage": at} if (at := passage_of(one.reason, contexts)) is not None else {})
+        for one in judged
+    ]

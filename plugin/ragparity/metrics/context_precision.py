@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -11,7 +10,7 @@ from pydantic import BaseModel
 
 from ragparity.core.concurrency import together
 from ragparity.core.outcome import Scored, Undefined
-from ragparity.core.ports import Ask
+from ragparity.core.ports import Ask, Use
 from ragparity.core.prompt import Prompt
 from ragparity.metrics.claims import Judged, batches_of, judge_pieces, share, verdicts_budget
 from ragparity.metrics.faithfulness import counted
@@ -19,8 +18,10 @@ from ragparity.registry import NativeMetric, metric
 from ragparity.verdicts import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ragparity.core.policy import Policies
-    from ragparity.core.ports import Kit, Use
+    from ragparity.core.ports import Kit
     from ragparity.core.sample import Sample
 
 USEFUL_TOKENS = 120

@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from ragparity.core.outcome import Scored, Undefined
 from ragparity.core.policy import without_claims
-from ragparity.core.ports import Ask
+from ragparity.core.ports import Ask, Use
 from ragparity.core.prompt import Prompt
-from ragparity.metrics.claims import TOKENS_AROUND, Judged, share, tokens_of, with_passage
+from ragparity.core.text import normalised
+from ragparity.metrics.claims import TOKENS_AROUND, Judged, claims_in_detail, share, tokens_of
 from ragparity.metrics.faithfulness import counted
 from ragparity.registry import NativeMetric, metric
 from ragparity.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from ragparity.core.ports import Kit, Use
+    from ragparity.core.ports import Kit
     from ragparity.core.sample import Sample
 
 ATTRIBUTE = Prompt(
@@ -41,9 +42,26 @@ class Attributed(BaseModel):
 
 
 class Attribution(BaseModel):
-    """The claims of the reference, each with its verdict."""
+    """The claims of the reference, each with its verdict; one claim with two different verdicts is refused."""
 
     claims: list[Attributed]
+
+    @model_validator(mode="after")
+    def one_verdict_per_claim(self) -> Attribution:
+        """Refuse an answer that contradicts itself."""
+        verdicts = {normalised(one.claim, "full"): one.verdict for one in self.kept()}
+        for one in self.claims:
+            if verdicts.get(normalised(one.claim, "full"), one.verdict) != one.verdict:
+                raise ValueError(f"two different verdicts for the claim {one.claim!r}")
+        return self
+
+    def kept(self) -> list[Attributed]:
+        """The claims in order, without those that are blank or repeat an earlier one."""
+        first: dict[str, Attributed] = {}
+        for one in self.claims:
+            first.setdefault(normalised(one.claim, "full"), one)
+        first.pop("", None)
+        return list(first.values())
 
 
 @metric
@@ -55,7 +73,8 @@ class ContextRecall(NativeMetric):
     Asks: 1.
     Range: 0 to 1, higher is better.
     Undefined when: the reference makes no claims (`no_claims`, policy `no_claims`).
-    Differs from its source in: verdicts are yes or no, never larger numbers; exact fractions.
+    Differs from its source in: verdicts are yes or no, never larger numbers; a claim that is written twice
+    counts once (two different verdicts on it are refused); exact fractions.
     Source: Ragas 0.4.3, ContextRecall (LLMContextRecall).
 
     Example::
@@ -80,17 +99,15 @@ class ContextRecall(NativeMetric):
         data = {"question": sample.user_input} if sample.user_input else {}
         prompt = Prompt(ATTRIBUTE.task, ATTRIBUTE.rules, {**data, "contexts": list(contexts), "reference": reference})
         answer = await kit.verdict(prompt, Attribution, budget=recall_budget(reference))
-        kept = [one for one in answer.claims if one.claim.strip()]
-        judged = [Judged(number, one.claim, one.verdict, one.evidence) for number, one in enumerate(kept, start=1)]
+        judged = [
+            Judged(number, one.claim.strip(), one.verdict, one.evidence)
+            for number, one in enumerate(answer.kept(), start=1)
+        ]
         if not judged:
             return without_claims(kit.policies, "the reference makes no claims", {})
         value = share([one.verdict for one in judged], kit.policies)
         detail: dict[str, object] = {
-            "claims": [
-                {"id": one.id, "claim": one.text, "verdict": one.verdict, "reason": one.reason}
-                | ({"passage": at} if (at := with_passage(one.reason, contexts)) is not None else {})
-                for one in judged
-            ],
+            "claims": claims_in_detail(judged, contexts),
             **counted(judged, 0),
         }
         if value is None:

@@ -7,31 +7,34 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ragparity.core.outcome import Scored, Undefined
 from ragparity.core.policy import without_claims
-from ragparity.core.ports import Ask
+from ragparity.core.ports import Ask, Use
 from ragparity.core.prompt import Prompt
 from ragparity.metrics.claims import (
+    Judged,
     batches_of,
     claims_budget,
+    claims_in_detail,
     claims_of,
     judge_pieces,
     share,
     verdicts_budget,
-    with_passage,
 )
 from ragparity.registry import NativeMetric, metric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ragparity.core.ports import Kit, Use
+    from ragparity.core.ports import Kit
     from ragparity.core.sample import Sample
 
 SUPPORT = Prompt(
     task="For each claim, decide whether the contexts support it.",
     rules=(
         '`evidence`: copy the words of the contexts that decide, or write "none".',
-        '`verdict`: "yes" only if the contexts say it or it follows from them directly; '
-        '"no" if they contradict it or do not say it; "unknown" only if the contexts cannot be read.',
+        (
+            '`verdict`: "yes" only if the contexts say it or it follows from them directly; '
+            '"no" if they contradict it or do not say it; "unknown" only if the contexts cannot be read.'
+        ),
         "Use nothing but the contexts, not what you know.",
         "Give one verdict for each claim, with the id of the claim.",
     ),
@@ -51,7 +54,8 @@ class Faithfulness(NativeMetric):
     Range: 0 to 1, higher is better.
     Undefined when: the response makes no claims (`no_claims`, policy `no_claims`).
     Differs from its source in: the denominator is the number of claims, not of the verdicts that came back (one
-    verdict for five claims is asked again, never 1.0); "cannot tell" is not supported; exact fractions.
+    verdict for five claims is asked again, never 1.0); "cannot tell" is not supported; a claim that is written twice
+    counts once; exact fractions.
     Source: Ragas 0.4.3, Faithfulness.
 
     Example::
@@ -82,11 +86,7 @@ class Faithfulness(NativeMetric):
             found.claims, lambda some: support_prompt(contexts, some), kit, what="claims"
         )
         value = share([one.verdict for one in judged], kit.policies)
-        detail["claims"] = [
-            {"id": one.id, "claim": one.text, "verdict": one.verdict, "reason": one.reason}
-            | ({"passage": at} if (at := with_passage(one.reason, contexts)) is not None else {})
-            for one in judged
-        ]
+        detail["claims"] = claims_in_detail(judged, contexts)
         detail |= counted(judged, extra)
         if value is None:
             return Undefined("no_verdicts", "the judge could not tell for any claim", detail)
@@ -99,7 +99,8 @@ def support_prompt(contexts: Sequence[str], claims: dict[str, str]) -> Prompt:
     return Prompt(SUPPORT.task, SUPPORT.rules, {"contexts": list(contexts), "claims": claims})
 
 
-def counted(judged: Sequence[object], extra: int) -> dict[str, object]:
+def counted(judged: Sequence[Judged], extra: int) -> dict[str, object]:
     """How often the judge could not tell, and verdicts that belong to nothing, where there are any."""
-    unknown = sum(1 for one in judged if getattr(one, "verdict", True) is None)
-    return ({"unknown_verdicts": unknown} if unknown else {}) | ({"extra_verdicts": extra} if extra else {})
+    unknown = sum(1 for one in judged if one.verdict is None)
+    found: dict[str, object] = {"unknown_verdicts": unknown, "extra_verdicts": extra}
+    return {name: count for name, count in found.items() if count}

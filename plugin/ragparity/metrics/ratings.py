@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -11,12 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 from ragparity.core.concurrency import settled
 from ragparity.core.errors import JudgeError
 from ragparity.core.outcome import Scored, Undefined
-from ragparity.core.ports import RATING_TOKENS, Answer, Ask, Scale
+from ragparity.core.ports import RATING_TOKENS, Answer, Ask, Scale, Use
 from ragparity.core.prompt import Prompt
 from ragparity.registry import NativeMetric, metric
 
 if TYPE_CHECKING:
-    from ragparity.core.ports import Kit, Use
+    from collections.abc import Sequence
+
+    from ragparity.core.ports import Kit
     from ragparity.core.sample import Sample
 
 AGREEMENT = Scale((0, 2, 4))
