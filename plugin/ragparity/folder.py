@@ -44,6 +44,7 @@ class RunFolder:
         self._files: dict[str, IO[bytes]] = {}
         self._lock: IO[bytes] | None = None
         self.kept: list[Record] = []
+        self.result: Any = None
 
     def __enter__(self) -> RunFolder:
         try:

@@ -159,7 +159,7 @@ class Summary:
     calls: int = 0
     input_tokens: int | None = 0
     output_tokens: int | None = 0
-    cost: float | None = None
+    price: tuple[float, float] | None = None
 
     def add(self, one: Record) -> None:
         """Count one record."""
@@ -194,6 +194,13 @@ class Summary:
     def coverage(self) -> float | None:
         """Scored rows / all rows."""
         return self.n_scored / self.n_total if self.n_total else None
+
+    @property
+    def cost(self) -> float | None:
+        """Tokens at the price of the judge; nothing without a price or where tokens are unknown."""
+        if self.price is None or self.input_tokens is None or self.output_tokens is None:
+            return None
+        return (self.input_tokens * self.price[0] + self.output_tokens * self.price[1]) / 1e6
 
     def stderr(self) -> float | None:
         """s/√n with the sample standard deviation, absent under two scored rows."""

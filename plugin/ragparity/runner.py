@@ -36,7 +36,11 @@ DRAWS_PER_REPETITION = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluator:
-    """One entry of the eval file, bound to what it needs."""
+    """One entry of the eval file, bound to what it needs.
+
+    `price` is for a million input and output tokens; `view` says which reading of a row it uses, where evaluators
+    map columns differently.
+    """
 
     name: str
     metric: Metric
@@ -45,6 +49,8 @@ class Evaluator:
     policies: Policies = field(default_factory=Policies)
     reps: int = 1
     threshold: float | None = None
+    price: tuple[float, float] | None = None
+    view: int = 0
 
     @property
     def spec(self) -> str:
@@ -66,7 +72,7 @@ class Evaluator:
 
 
 async def run(
-    rows: Iterable[Row],
+    rows: Iterable[Sequence[Row]],
     evaluators: Sequence[Evaluator],
     write: Callable[[Record, Tally], None],
     *,
@@ -75,7 +81,7 @@ async def run(
 ) -> None:
     """Score every row with every evaluator and hand each record to `write` as it comes.
 
-    `concurrency` is the number of judge calls that may be in flight; `done` says which meetings of an evaluator (by name) and a row
+    A row comes as its views, one per way of mapping its columns. `concurrency` is the number of judge calls that may be in flight; `done` says which meetings of an evaluator (by name) and a row
     need not take place. A cancelled run cancels what is under way; an error of `write` ends the run.
     """
     order = sorted(evaluators, key=lambda one: -one.metric.steps)
@@ -89,8 +95,9 @@ async def run(
 
     try:
         async with asyncio.TaskGroup() as group:
-            for row in rows:
+            for views in rows:
                 for evaluator in order:
+                    row = views[evaluator.view]
                     if done(evaluator.name, row):
                         continue
                     if not evaluator.metric.uses:

@@ -1,0 +1,274 @@
+"""The command line: `ragparity eval | check | list | explain`.
+
+Exit codes: 0 all is well; 1 a gate failed or an evaluator has no scored row; 2 the eval file, the data or an
+argument is wrong; 130 cancelled. Everything heavy is imported by the command that needs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ragparity.core.errors import ConfigError, EvaluationError
+
+if TYPE_CHECKING:
+    from ragparity.config import EvalFile
+    from ragparity.evaluation import Finished
+    from ragparity.wiring import Plan, Rows
+
+EXIT_FAILED, EXIT_CONFIG, EXIT_CANCELLED = 1, 2, 130
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="ragparity")
+def main() -> None:
+    """Score RAG and agent answers from an eval file, and see how far the scores can be trusted."""
+    for stream in (sys.stdout, sys.stderr):
+        # A console that cannot show a character shows another one; it never ends a run.
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+def _complain(*lines: str) -> None:
+    for line in lines:
+        click.echo(f"ragparity: {line}", err=True)
+
+
+def _stop(*lines: str) -> None:
+    _complain(*lines)
+    raise SystemExit(EXIT_CONFIG)
+
+
+def _load(file: Path, overrides: tuple[tuple[str, str], ...]) -> EvalFile:
+    from ragparity.config import load_eval_file
+
+    try:
+        return load_eval_file(file, overrides)
+    except ConfigError as error:
+        _stop(*str(error).splitlines())
+        raise
+
+
+_OVERRIDE = click.option(
+    "--override", "overrides", type=(str, str), multiple=True, metavar="KEY VALUE",
+    help="Set a value of the eval file, e.g. eval.general.max_concurrency 4. May be repeated.",
+)  # fmt: skip
+_DATASET = click.option("--dataset", "dataset_path", type=_FILE, help="Rows from this file instead.")
+_BACKEND = click.option("--backend", help="Backend of every evaluator, in place of the file's.")
+
+
+def _fail_under(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
+    found = {}
+    for value in values:
+        name, _, number = value.rpartition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            raise click.BadParameter(f"{value!r}: expected NAME=NUMBER, e.g. faithfulness=0.8") from None
+        if not name:
+            raise click.BadParameter(f"{value!r}: expected NAME=NUMBER, e.g. faithfulness=0.8")
+    return found
+
+
+@main.command("eval")
+@click.argument("file", type=_FILE)
+@_DATASET
+@click.option("--output", type=_FOLDER, help="Folder of the run, in place of the file's output_dir.")
+@_OVERRIDE
+@_BACKEND
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first N rows.")
+@click.option("--sample", type=click.IntRange(min=1), help="Only N rows, drawn at random.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw.")
+@click.option("--resume", is_flag=True, help="Continue a run: what was scored under the same settings is kept.")
+@click.option("--overwrite", is_flag=True, help="Replace an unfinished run.")
+@click.option("--keep-going", is_flag=True, help="Run the evaluators that can run; still ends with 2.")
+@click.option("--fail-under", multiple=True, callback=_fail_under, metavar="NAME=V", help="Fail if a mean is below V.")
+@click.option("--slice", "slices", multiple=True, metavar="FIELD", help="Also summarise by the values of a column.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+def eval_command(
+    file: Path, dataset_path: Path | None, output: Path | None, overrides: tuple[tuple[str, str], ...],
+    backend: str | None, limit: int | None, sample: int | None, seed: int, resume: bool, overwrite: bool,
+    keep_going: bool, fail_under: dict[str, float], slices: tuple[str, ...], as_json: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Score the rows of an eval FILE, write the run's files, print the table."""
+    from ragparity import evaluation, wiring
+    from ragparity.folder import RunFolder
+    from ragparity.report.progress import progress_for
+
+    eval_file = _load(file, overrides)
+    plan, rows = _plan_and_rows(eval_file, dataset_path, backend)
+    if plan.problems:
+        _complain(*plan.problems)
+        if not keep_going or not plan.evaluators:
+            raise SystemExit(EXIT_CONFIG)
+    if rows is None:
+        raise SystemExit(EXIT_CONFIG)
+    if unknown := [name for name in fail_under if name not in {one.entry.name for one in plan.evaluators}]:
+        names = ", ".join(one.entry.name for one in plan.evaluators)
+        _stop(f"--fail-under {unknown[0]}: no evaluator of this name; there is {names}")
+    for line in (*plan.notes, *_foreign(eval_file), *wiring.ceilings(plan, _samples(rows))):
+        click.echo(line, err=True)
+    progress = progress_for(sys.stderr, wanted=not quiet)
+    mode = "resume" if resume else "overwrite" if overwrite else "new"
+    save = eval_file.general.ragparity.save
+    path = output or eval_file.general.output_dir
+    folder = RunFolder(path, mode=mode, save_samples=save.samples, save_calls=save.calls)
+    try:
+        with folder:
+            finished = asyncio.run(
+                evaluation.evaluate_file(
+                    plan, rows, folder,
+                    choice=evaluation.Choice(limit=limit, sample=sample, seed=seed),
+                    limits=evaluation.limits_of(plan, fail_under), slices=slices, progress=progress, say=progress.say,
+                )
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        progress.close()
+        _show(folder.result, path, as_json=as_json)
+        _complain(f"cancelled; what was scored is kept in {path}; continue with --resume")
+        raise SystemExit(EXIT_CANCELLED) from None
+    except ConfigError as error:
+        progress.close()
+        _stop(*str(error).splitlines())
+        raise
+    except OSError as error:
+        progress.close()
+        _stop(f"{path}: {error.strerror or error}; what was scored before is kept, continue with --resume")
+        raise
+    progress.close()
+    _show(finished, path, as_json=as_json)
+    if plan.problems:
+        raise SystemExit(EXIT_CONFIG)
+    if not finished.passed:
+        raise SystemExit(EXIT_FAILED)
+
+
+def _plan_and_rows(file: EvalFile, dataset_path: Path | None, backend: str | None) -> tuple[Plan, Rows | None]:
+    """The plan and its rows, with every problem of both in the plan."""
+    from dataclasses import replace
+
+    from ragparity import wiring
+
+    plan = wiring.make_plan(file, default_backend=backend)
+    try:
+        return plan, wiring.open_rows(plan, file_path=dataset_path)
+    except EvaluationError as error:
+        return replace(plan, problems=(*plan.problems, *str(error).splitlines())), None
+
+
+def _samples(rows: Rows) -> list[Any]:
+    return [row.sample for row in rows.first() if row.sample is not None]
+
+
+def _foreign(file: EvalFile) -> list[str]:
+    skipped = [f"not ours, skipped: {'; '.join(file.skipped)}"] if file.skipped else []
+    return [*skipped, *file.warnings]
+
+
+def _show(finished: Finished | None, path: Path, *, as_json: bool) -> None:
+    if finished is None:
+        return
+    if as_json:
+        click.echo(json.dumps(finished.as_json(), ensure_ascii=False, allow_nan=False, indent=2))
+        return
+    from ragparity.report.terminal import print_finished
+
+    print_finished(finished, sys.stdout, folder=str(path))
+
+
+@main.command("check")
+@click.argument("file", type=_FILE)
+@_DATASET
+@_OVERRIDE
+@_BACKEND
+def check_command(
+    file: Path, dataset_path: Path | None, overrides: tuple[tuple[str, str], ...], backend: str | None
+) -> None:
+    """Say everything about an eval FILE that can be known before the first call."""
+    from ragparity import wiring
+    from ragparity.config import what_nat_eval_ignores, what_nvidia_ragas_ignores
+
+    eval_file = _load(file, overrides)
+    plan, rows = _plan_and_rows(eval_file, dataset_path, backend)
+    if rows is not None:
+        _print_rows(plan, rows)
+    for line in (*_foreign(eval_file), *plan.notes):
+        click.echo(line)
+    for line in (*what_nat_eval_ignores(eval_file), *what_nvidia_ragas_ignores(eval_file)):
+        click.echo(f"under `nat eval`: {line}")
+    if rows is not None:
+        for line in wiring.ceilings(plan, _samples(rows)):
+            click.echo(f"warning: {line}")
+    if plan.problems:
+        _complain(*plan.problems)
+        raise SystemExit(EXIT_CONFIG)
+    click.echo("ready to run")
+
+
+def _print_rows(plan: Plan, rows: Rows) -> None:
+    """The field map of the first row, and what to expect of each evaluator."""
+    from ragparity import wiring
+    from ragparity.core.policy import admit
+    from ragparity.core.sample import Sample
+
+    looked_at = rows.first()
+    samples = _samples(rows)
+    counted = rows.source.count_rows()
+    total = counted if counted is not None else sum(1 for _ in rows.source)
+    click.echo(f"data: {rows.source.source}, {total} rows")
+    for column, field in rows.field_map():
+        click.echo(f"  {column} -> {field}")
+    for row in looked_at:
+        if row.error is not None:
+            click.echo(f"warning: row {row.id}: {row.error}")
+    calls = wiring.expected_calls(plan, samples, total)
+    for one in plan.evaluators:
+        outcomes = [admit(sample, one.metric, one.entry.policies) for sample in samples]
+        unready = [out.why for out in outcomes if not isinstance(out, tuple) and hasattr(out, "why")]
+        asked = f"about {calls[one.entry.name]} judge calls" if one.judged else "no judge calls"
+        source = "" if one.metric.backend == "native" else f"{one.metric.backend}/"
+        click.echo(f"{one.entry.name}: {source}{one.metric!r}, {asked}")
+        if unready and len(unready) == len(outcomes):
+            seen = ", ".join(column for column, _ in rows.field_map())
+            needs = ", ".join(one.metric.reads)
+            click.echo(
+                f"warning: {one.entry.name}: no row can be scored ({unready[0]}): it needs {needs}; columns: {seen}"
+            )
+        elif unready:
+            click.echo(f"  {len(unready)} of the first {len(outcomes)} rows have no score to expect ({unready[0]})")
+    if not samples:
+        click.echo(f"warning: none of the first {len(looked_at)} rows can be read as a {Sample.__name__.lower()}")
+
+
+@main.command("list")
+@click.option("--backend", help="Only this backend.")
+def list_command(backend: str | None) -> None:
+    """List the metrics, what they read and what they cost."""
+    from ragparity import catalogue
+
+    try:
+        catalogue.print_list(sys.stdout, backend)
+    except ConfigError as error:
+        _stop(str(error))
+
+
+@main.command("explain")
+@click.argument("metric")
+def explain_command(metric: str) -> None:
+    """Print the card of a METRIC (`Name` or `backend/Name`)."""
+    from ragparity import catalogue
+
+    try:
+        click.echo(catalogue.card(metric))
+    except ConfigError as error:
+        _stop(str(error))

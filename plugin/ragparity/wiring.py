@@ -1,0 +1,405 @@
+"""From an eval file to bound evaluators: THE ONE FILE THAT IMPORTS THE ADAPTERS.
+
+A `Plan` holds what can be known without a client: metrics built, entries found, every problem named at once.
+Opening it builds the clients, one endpoint and one lane per llm entry, shared by all evaluators.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ragparity import dataset
+from ragparity.config import OFFLINE
+from ragparity.core.errors import ConfigError, EvaluationError, UnknownBackend, did_you_mean
+from ragparity.core.prompt import Prompt
+from ragparity.middleware import Lane, Retrying, RetryingEmbedder
+from ragparity.registry import NativeBackend
+from ragparity.runner import Evaluator
+from ragparity_adapters import embeddings, llms
+from ragparity_adapters.fields import RowReader
+
+if TYPE_CHECKING:
+    from ragparity.config import EvalFile, EvaluatorEntry, ModelEntry
+    from ragparity.core.ports import Ask, Backend, Embedder, Judge, Metric
+    from ragparity.core.row import Row
+    from ragparity_adapters.endpoint import Endpoint
+
+NATIVE = "native"
+JUDGED = frozenset({"rating", "structured", "text"})
+JUDGE_OPTIONS = ("output", "max_tokens", "temperature", "timeout_s", "reasoning", "structured", "language")
+LOOKED_AT = 200
+"""Rows that `check` looks at to estimate the sizes of answers."""
+
+
+# -- backends
+
+
+def backend_names() -> tuple[str, ...]:
+    """`native` and every framework that has a file in the adapters' `backends`."""
+    package = importlib.import_module("ragparity_adapters.backends")
+    return (NATIVE, *(one.name for one in pkgutil.iter_modules(package.__path__) if not one.name.startswith("_")))
+
+
+@lru_cache(maxsize=32)
+def backend(name: str) -> Backend:
+    """The backend of this name, case ignored; raises `UnknownBackend` or `MissingExtra`."""
+    folded = name.casefold()
+    if folded == NATIVE:
+        return NativeBackend()
+    if folded not in backend_names():
+        known = ", ".join(backend_names())
+        raise UnknownBackend(f"backend {name!r}: unknown; known are {known}.{did_you_mean(name, backend_names())}")
+    made: Backend = importlib.import_module(f"ragparity_adapters.backends.{folded}").backend()
+    return made
+
+
+# -- the plan
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One evaluator of the file with its metric, before any client exists."""
+
+    entry: EvaluatorEntry
+    metric: Metric
+
+    @property
+    def judged(self) -> bool:
+        """Whether a judge is asked."""
+        return bool(self.metric.uses & JUDGED)
+
+    @property
+    def embeds(self) -> bool:
+        """Whether an embedder is asked."""
+        return "embeddings" in self.metric.uses
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will run, and what is wrong. With problems, nothing runs unless the caller wants the rest to."""
+
+    file: EvalFile
+    evaluators: tuple[Planned, ...]
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def make_plan(file: EvalFile, *, default_backend: str | None = None) -> Plan:
+    """Build every metric and look up every entry; problems are collected, one line each."""
+    evaluators: list[Planned] = []
+    problems: list[str] = []
+    notes: list[str] = []
+    for entry in file.evaluators.values():
+        if entry.skip:
+            notes.append(f"{entry.name}: skipped (skip: true)")
+            continue
+        try:
+            evaluators.append(_planned(file, entry, default_backend))
+        except EvaluationError as error:
+            problems.append(f"eval.evaluators.{entry.name}: {error}")
+    if not file.evaluators:
+        problems.append("eval.evaluators: no evaluator of type ragparity or ragas in this file")
+    for name in file.general.ragparity.gate:
+        if name not in file.evaluators:
+            hint = did_you_mean(name, file.evaluators)
+            problems.append(f"eval.general.ragparity.gate.{name}: no evaluator of this name.{hint}")
+    return Plan(file, tuple(evaluators), tuple(problems), tuple(notes))
+
+
+def _planned(file: EvalFile, entry: EvaluatorEntry, default_backend: str | None) -> Planned:
+    chosen = entry.backend_in_name or (default_backend if default_backend else entry.backend)
+    metric = backend(chosen).build(entry.metric_name, dict(entry.kwargs))
+    planned = Planned(entry, metric)
+    if missing := file.missing_entries(entry):
+        raise ConfigError(missing[0].removeprefix(f"eval.evaluators.{entry.name}."))
+    if planned.judged:
+        if entry.llm_name is None:
+            raise ConfigError(f"{metric.name} asks a judge: set llm_name ({_choices(file.llms)})")
+        if entry.llm_name != OFFLINE:
+            llms.check(_spec(_usable(file, file.llms[entry.llm_name])))
+    if planned.embeds:
+        if entry.embedder_name is None:
+            raise ConfigError(f"{metric.name} needs embedder_name ({_choices(file.embedders)})")
+        if entry.embedder_name != OFFLINE:
+            embeddings.check(_spec(_usable(file, file.embedders[entry.embedder_name])))
+    return planned
+
+
+def _choices(entries: Mapping[str, Any]) -> str:
+    return "there is " + ", ".join((*entries, OFFLINE))
+
+
+def _usable(file: EvalFile, entry: ModelEntry) -> ModelEntry:
+    if unset := file.unset_variables(entry):
+        where = f"{entry.section}.{entry.name}"
+        raise ConfigError(f"{where}: the variable {unset[0]} is not set; set it, or give a default: ${{{unset[0]}:-…}}")
+    return entry
+
+
+def _spec(entry: ModelEntry) -> llms.LlmSpec:
+    options = dict(entry.options)
+    if entry.type == "langchain":
+        options = {"class": entry.class_path, "kwargs": dict(entry.kwargs)}
+    if entry.azure_deployment:
+        options["azure_deployment"] = entry.azure_deployment
+    return llms.LlmSpec(
+        name=entry.name, type=entry.type, model_name=entry.model_name, base_url=entry.base_url, api_key=entry.api_key,
+        max_tokens=getattr(entry, "max_tokens", None), options=options,
+    )  # fmt: skip
+
+
+# -- what is known before the first call
+
+
+def ceilings(plan: Plan, samples: Sequence[Any]) -> list[str]:
+    """One line for each evaluator whose answers do not fit under a token limit that the user set."""
+    lines = []
+    for one in plan.evaluators:
+        if not one.judged or one.entry.llm_name in (None, OFFLINE):
+            continue
+        entry = plan.file.llms[str(one.entry.llm_name)]
+        limits = [n for n in (entry.max_tokens, one.entry.judge.max_tokens) if n is not None]
+        needed = max((ask.budget for ask in _asks(one, samples)), default=0)
+        if limits and needed > min(limits):
+            lines.append(
+                f"{one.entry.name}: llms.{entry.name} may answer with {min(limits)} tokens (max_tokens), but the answers of "
+                f"{one.metric.name} need about {needed}; expect `truncated`, or raise max_tokens"
+            )
+    return lines
+
+
+def _asks(one: Planned, samples: Iterable[Any]) -> Iterator[Ask]:
+    for sample in samples:
+        for ask in one.metric.asks(sample):
+            if ask.shape == "rating" and one.entry.judge.output == "structured":
+                from ragparity_adapters.langchain import RATED_WITH_REASON
+
+                yield type(ask)(ask.calls, "structured", RATED_WITH_REASON)
+            else:
+                yield ask
+
+
+def expected_calls(plan: Plan, samples: Sequence[Any], total: int) -> dict[str, int]:
+    """Judge calls to expect per evaluator, from the samples looked at, scaled up to all rows."""
+    scale = total / len(samples) if samples else 0.0
+    return {
+        one.entry.name: round(
+            one.entry.reps * scale * sum(ask.calls for ask in _asks(one, samples) if ask.shape != "embeddings")
+        )
+        for one in plan.evaluators
+    }
+
+
+# -- rows
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The data set of a plan: every row once, seen through each set of field settings that evaluators use."""
+
+    source: dataset.Dataset
+    readers: tuple[RowReader, ...]
+    view_of: Mapping[str, int]
+
+    def __iter__(self) -> Iterator[tuple[Row, ...]]:
+        if len(self.readers) == 1:
+            for row in self.readers[0].read_rows(iter(self.source)):
+                yield (row,)
+            return
+        yield from zip(*(one.read_rows(iter(self.source)) for one in self.readers), strict=True)
+
+    def first(self) -> tuple[Row, ...]:
+        """A few rows, to look at."""
+        return tuple(views[0] for views in islice(self, LOOKED_AT))
+
+    def field_map(self) -> list[tuple[str, str]]:
+        """Column and field of the first row."""
+        first = self.source.first()
+        return self.readers[0].field_map(first) if first is not None else []
+
+
+def open_rows(plan: Plan, *, file_path: Path | None = None) -> Rows:
+    """The rows of the plan's data set, or of another file; raises `ConfigError`."""
+    general = plan.file.general
+    section = general.dataset
+    if section is None and file_path is None:
+        raise ConfigError("eval.general.dataset: missing; set it in the file, or name the rows with --dataset")
+    structure = section.structure.model_dump(exclude_unset=True) if section is not None else {}
+    id_key = section.id_key if section is not None else "id"
+    chosen = section if file_path is None else None
+    source = dataset.open_dataset(
+        file_path or (section.file_path if section is not None else None),
+        kind=chosen.type if chosen is not None else None,
+        filter=section.filter.model_dump(exclude_none=True) if section is not None and section.filter else None,
+        function=chosen.function if chosen is not None else None,
+        kwargs=chosen.kwargs if chosen is not None else None,
+        structure=structure,
+        id_key=id_key,
+    )
+    readers: dict[str, RowReader] = {}
+    view_of: dict[str, int] = {}
+    for one in plan.evaluators:
+        fields, question_field = dict(one.entry.fields), one.entry.input_obj_field
+        key = repr((sorted(fields.items()), question_field))
+        if key not in readers:
+            readers[key] = RowReader(structure=structure, fields=fields, id_key=id_key, input_obj_field=question_field)
+        view_of[one.entry.name] = list(readers).index(key)
+    if not readers:
+        readers[""] = RowReader(structure=structure, fields=dict(general.ragparity.fields), id_key=id_key)
+    return Rows(source, tuple(readers.values()), view_of)
+
+
+# -- clients
+
+
+@dataclass(slots=True)
+class Session:
+    """The clients of one run, and the evaluators bound to them. It belongs to one event loop."""
+
+    evaluators: list[Evaluator] = field(default_factory=list)
+    endpoints: dict[str, Endpoint] = field(default_factory=dict)
+    lanes: dict[str, Lane] = field(default_factory=dict)
+    embedders: dict[str, Embedder] = field(default_factory=dict)
+
+    def findings(self) -> list[str]:
+        """What the endpoints have shown about themselves, in sentences."""
+        return [line for one in self.endpoints.values() for line in one.findings.said]
+
+    def judges_json(self) -> dict[str, Any]:
+        """Identity, rung and token parameter of every endpoint, for the manifest."""
+        from ragparity_adapters.langchain import RUNGS
+
+        return {
+            name: {
+                "identity": one.identity,
+                "structured": RUNGS[one.findings.rung] if one.findings.rung_confirmed else None,
+                "token_parameter": one.findings.token_param,
+                "left_out": sorted(one.findings.dropped),
+                "thinks": one.findings.thinks,
+                "max_tokens": one.ceiling,
+            }
+            for name, one in self.endpoints.items()
+        }
+
+
+def open_session(plan: Plan, rows: Rows | None = None) -> Session:
+    """Build the clients that the plan's evaluators use; raises `ConfigError`."""
+    session = Session()
+    concurrency = plan.file.general.max_concurrency
+    for one in plan.evaluators:
+        entry = one.entry
+        session.evaluators.append(
+            Evaluator(
+                name=entry.name,
+                metric=one.metric,
+                judge=_judge(plan, session, one, concurrency) if one.judged else None,
+                embedder=_embedder(plan, session, one, concurrency) if one.embeds else None,
+                policies=entry.policies,
+                reps=entry.reps,
+                threshold=entry.threshold,
+                price=(said.input_per_1m, said.output_per_1m) if (said := entry.judge.price) else None,
+                view=rows.view_of[entry.name] if rows is not None else 0,
+            )
+        )
+    return session
+
+
+def _judge(plan: Plan, session: Session, one: Planned, concurrency: int) -> Judge:
+    name, said = str(one.entry.llm_name), one.entry.judge
+    if name == OFFLINE:
+        from ragparity_adapters.offline import OfflineJudge
+
+        return OfflineJudge()
+    if name not in session.endpoints:
+        session.endpoints[name] = llms.build(_spec(plan.file.llms[name]))
+        session.lanes[name] = Lane(name, concurrency)
+    return bound_judge(session.endpoints[name], session.lanes[name], retries=said.retries, options=judge_options(said))
+
+
+def judge_options(said: Any) -> dict[str, Any]:
+    """The settings of a judge block that the adapter takes."""
+    return {name: getattr(said, name) for name in JUDGE_OPTIONS}
+
+
+def bound_judge(endpoint: Endpoint, lane: Lane, *, retries: int, options: Mapping[str, Any]) -> Judge:
+    """An endpoint under the options of one evaluator, behind its lane, with retries."""
+    from ragparity_adapters.langchain import JudgeOptions, LangChainJudge
+
+    return Retrying(LangChainJudge(endpoint, JudgeOptions(**options)), lane, retries)
+
+
+def _embedder(plan: Plan, session: Session, one: Planned, concurrency: int) -> Embedder:
+    name = str(one.entry.embedder_name)
+    if name not in session.embedders:
+        if name == OFFLINE:
+            session.embedders[name] = embeddings.HashingEmbedder()
+        else:
+            made = embeddings.build(_spec(plan.file.embedders[name]))
+            session.embedders[name] = RetryingEmbedder(made, Lane(name, concurrency), one.entry.judge.retries)
+    return session.embedders[name]
+
+
+# -- models that were made elsewhere
+
+
+def judge_from(model: Any, concurrency: int, retries: int, options: Mapping[str, Any]) -> Judge:
+    """A judge from a LangChain chat model, from `"offline"`, or from something that is a judge already."""
+    if model == OFFLINE:
+        from ragparity_adapters.offline import OfflineJudge
+
+        return OfflineJudge()
+    if callable(getattr(model, "ask", None)):
+        judge: Judge = model
+        return judge
+    if not hasattr(model, "ainvoke"):
+        raise ConfigError(f'judge: expected a LangChain chat model or "offline", got {type(model).__name__}')
+    return bound_judge(llms.from_model(model), Lane("judge", concurrency), retries=retries, options=options)
+
+
+def embedder_from(model: Any, concurrency: int, retries: int) -> Embedder:
+    """An embedder from LangChain embeddings, from `"offline"`, or from something that is an embedder already."""
+    if model == OFFLINE:
+        return embeddings.HashingEmbedder()
+    if callable(getattr(model, "embed", None)):
+        embedder: Embedder = model
+        return embedder
+    if not hasattr(model, "aembed_documents"):
+        raise ConfigError(f'embedder: expected LangChain embeddings or "offline", got {type(model).__name__}')
+    return RetryingEmbedder(embeddings.from_embeddings(model), Lane("embedder", concurrency), retries)
+
+
+def read_python_rows(rows: Any, fields: Mapping[str, str] | None) -> Callable[[], Iterator[tuple[Row, ...]]]:
+    """Rows handed over in a program; there, `answer` is the response."""
+    source = dataset.rows_of(rows)
+    reader = RowReader(fields=fields or {}, python=True)
+    return lambda: ((row,) for row in reader.read_rows(iter(source)))
+
+
+# -- provenance
+
+
+def file_digest(rows: Rows) -> str | None:
+    """The SHA-256 of the data file, where the rows come from one."""
+    path = Path(rows.source.source)
+    if not path.is_file():
+        return None
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def prompt_digest(metric: Metric) -> str:
+    """A SHA-256 over the prompts of the module that a metric comes from, as 16 hexadecimal digits."""
+    module = importlib.import_module(type(metric).__module__)
+    prompts = sorted(repr(value) for value in vars(module).values() if isinstance(value, Prompt))
+    return hashlib.sha256("\n".join(prompts).encode()).hexdigest()[:16]
