@@ -34,9 +34,9 @@ def folded(text: str) -> str:
     >>> folded("  Straße   ½ ")
     'strasse 1⁄2'
     """
-    once = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", text).casefold())
-    again = unicodedata.normalize("NFKC", once.casefold())
-    return " ".join("".join(sign for sign in again if not _unseen(sign)).split())
+    seen = "".join(sign for sign in unicodedata.normalize("NFD", text) if not _unseen(sign))
+    once = unicodedata.normalize("NFKC", seen.casefold())
+    return " ".join(unicodedata.normalize("NFKC", once.casefold()).split())
 
 
 def normalised(text: str, how: Normalise) -> str:
