@@ -244,7 +244,7 @@ class ToolCallF1(Unjudged):
         and 0 otherwise.
     Undefined when: no call is wanted (`no_reference_tool_calls`); there is no message (`no_messages`).
     Differs from its source in: multisets, where Ragas collapses repeated calls into one; not rounded to four
-        decimals; 1 is 1.0; no call wanted and none made, which is 0 in Ragas.
+        decimals; true is not 1; no call wanted and none made, which is 0 in Ragas.
     Raises: SampleError for a message, a call or wanted arguments that cannot be read.
     Source: Ragas 0.4.3, ToolCallF1.
 
