@@ -180,7 +180,7 @@ class ContextPrecisionShare(_ByPassage):
     """Useful passages / passages, rank ignored.
 
     Reads: user_input, retrieved_contexts, reference.
-    Asks: the same questions as ContextPrecision.
+    Asks: the same questions as ContextPrecision, `judging` included.
     Range: 0 to 1, higher is better.
     Undefined when: never, beyond missing fields and blank contexts.
     Differs from its source in: it is ours: what many people take context precision to mean.
