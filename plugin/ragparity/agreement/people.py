@@ -61,7 +61,7 @@ def power_tuning(labelled_human: Scores, labelled_judge: Scores, unlabelled_judg
     """PPI++'s λ: how far to trust the judge, 0 (not at all) to 1.
 
     cov(label, score) / ((1 + n/N)·var(score)) for n labelled and N other rows, the variance over all of
-    them, clipped to 0..1 (Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453, example 6.1). A judge that is
+    them, clipped to 0..1 (Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453). A judge that is
     useless gets 0, so it cannot widen the interval.
     """
     human, judge = columns(labelled_human, labelled_judge)

@@ -100,7 +100,7 @@ def limits_of_agreement(a: Scores, b: Scores, *, kind: Literal["auto", "normal",
 
     Those assume differences that are near normal. Scores of few levels are not: there (`auto`, at most
     `FEW_LEVELS` distinct scores on both sides together) the limits are the 2.5 % and 97.5 % points of the
-    differences themselves (Bland and Altman 1999, Stat. Methods Med. Res. 8, 135, section 7).
+    differences themselves (Bland and Altman 1999, Stat. Methods Med. Res. 8, 135).
     """
     x, y = columns(a, b)
     if kind == "auto":
