@@ -17,6 +17,8 @@ from ragparity_adapters import foreign_errors
 from ragparity_adapters.llms import NIM_URL, LlmSpec, identity, without_credentials
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from langchain_core.embeddings import Embeddings
 
 TYPES = ("openai", "nim", "langchain")
@@ -30,8 +32,17 @@ class LangChainEmbedder:
     treat queries and documents differently would otherwise compare two spaces.
     """
 
-    def __init__(self, embeddings: Embeddings, *, name: str, identity: str, timeout_s: float = 60.0) -> None:
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        *,
+        name: str,
+        identity: str,
+        timeout_s: float = 60.0,
+        close: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self._embeddings = embeddings
+        self._close = close
         self._name = name
         self._identity = identity
         self._timeout_s = timeout_s
@@ -40,6 +51,11 @@ class LangChainEmbedder:
     def identity(self) -> str:
         """Provider, model and endpoint."""
         return self._identity
+
+    async def aclose(self) -> None:
+        """Close the client's connections, where they are ours."""
+        if self._close is not None:
+            await self._close()
 
     async def embed(self, texts: Sequence[str], tally: Tally) -> list[list[float]]:
         """One vector per text; raises a `JudgeError`."""
@@ -105,6 +121,9 @@ def build(spec: LlmSpec) -> LangChainEmbedder:
         return LangChainEmbedder(_by_class(spec), name=spec.name, identity=identity(spec))
     from langchain_openai import OpenAIEmbeddings
 
+    from ragparity_adapters.openai_client import LONG, http_client
+
+    client = http_client()
     options: dict[str, Any] = dict(spec.options)
     url = spec.base_url or (NIM_URL if spec.type == "nim" else None)
     key = spec.api_key or os.environ.get("NVIDIA_API_KEY" if spec.type == "nim" else "OPENAI_API_KEY") or "none"
@@ -119,9 +138,11 @@ def build(spec: LlmSpec) -> LangChainEmbedder:
         api_key=key,  # type: ignore[arg-type]  # the client makes a secret of it
         check_embedding_ctx_length=False,  # else a tokeniser file is fetched from a third host
         max_retries=0,
+        timeout=LONG,
+        http_async_client=client,
         **options,
     )
-    return LangChainEmbedder(embeddings, name=spec.name, identity=identity(spec))
+    return LangChainEmbedder(embeddings, name=spec.name, identity=identity(spec), close=client.aclose)
 
 
 def from_embeddings(embeddings: Embeddings, name: str = "embedder") -> LangChainEmbedder:

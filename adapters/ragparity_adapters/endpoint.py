@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -105,7 +105,8 @@ class Findings:
 class Endpoint:
     """A LangChain chat model behind one method, `call`.
 
-    `name` is the name of the llm entry, `ceiling` the token limit that the user set on it.
+    `name` is the name of the llm entry, `ceiling` the token limit that the user set on it, `close` what closes
+    connections that belong to nobody else.
     """
 
     def __init__(
@@ -116,8 +117,10 @@ class Endpoint:
         identity: str,
         ceiling: int | None = None,
         token_param: TokenParam | None = None,
+        close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.name = name
+        self._close = close
         self.identity = identity
         self.openai_family = any(cls.__name__ == "BaseChatOpenAI" for cls in type(model).__mro__) and not getattr(
             model, "use_responses_api", False
@@ -131,6 +134,11 @@ class Endpoint:
         self.model = model
         self.findings = Findings(token_param=token_param or "max_completion_tokens")
         self._left_behind: set[asyncio.Future[Any]] = set()
+
+    async def aclose(self) -> None:
+        """Close the client's connections, where they are ours; on the loop on which they were opened."""
+        if self._close is not None:
+            await self._close()
 
     async def call(self, request: Request, tally: Tally) -> Reply:
         """One readable reply; raises a `JudgeError`, or `StructureNotTaken` for the ladder.

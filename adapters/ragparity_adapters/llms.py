@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 NIM_URL = "https://integrate.api.nvidia.com/v1"
 OPENAI_HOST = "api.openai.com"
-LONG = 86_400.0
-"""Seconds; longer than any deadline of ours, so that ours is the one that counts."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmSpec:
@@ -92,7 +89,15 @@ def build(spec: LlmSpec) -> Endpoint:
 
     check(spec)
     model, token_param = BUILDERS[spec.type](spec)
-    return Endpoint(model, name=spec.name, identity=identity(spec), ceiling=spec.max_tokens, token_param=token_param)
+    client = getattr(model, "http_async_client", None) if spec.type != "langchain" else None
+    return Endpoint(
+        model,
+        name=spec.name,
+        identity=identity(spec),
+        ceiling=spec.max_tokens,
+        token_param=token_param,
+        close=client.aclose if client is not None else None,
+    )
 
 
 def from_model(model: BaseChatModel, name: str = "judge") -> Endpoint:
@@ -127,7 +132,7 @@ def _nim(spec: LlmSpec) -> tuple[BaseChatModel, TokenParam]:
 
 
 def _openai_client(spec: LlmSpec, base_url: str | None, api_key: str | None) -> BaseChatModel:
-    from ragparity_adapters.openai_client import JudgeChatOpenAI
+    from ragparity_adapters.openai_client import LONG, JudgeChatOpenAI, http_client
 
     options: dict[str, Any] = dict(spec.options)
     known = JudgeChatOpenAI.model_fields
@@ -138,7 +143,7 @@ def _openai_client(spec: LlmSpec, base_url: str | None, api_key: str | None) -> 
     if base_url:
         options["base_url"] = base_url
     options["api_key"] = api_key or os.environ.get("OPENAI_API_KEY") or "none"
-    options |= {"max_retries": 0, "timeout": LONG}
+    options |= {"max_retries": 0, "timeout": LONG, "http_async_client": http_client()}
     return _made(spec, lambda: JudgeChatOpenAI(model=spec.model_name, **options))
 
 

@@ -7,6 +7,10 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatResult
 from langchain_openai import ChatOpenAI
+from openai import DefaultAsyncHttpxClient
+
+LONG = 86_400.0
+"""Seconds; longer than any deadline of ours, so that ours is the one that counts."""
 
 _REASONING = ("reasoning_content", "reasoning")
 
@@ -31,3 +35,12 @@ class JudgeChatOpenAI(ChatOpenAI):
 
 def _field(message: Any, name: str) -> Any:
     return message.get(name) if isinstance(message, dict) else getattr(message, name, None)
+
+
+def http_client() -> Any:
+    """An HTTP client of its own for one run.
+
+    LangChain shares one client per address among all models of a process; its connections would outlive the event
+    loop of a run and break the next one.
+    """
+    return DefaultAsyncHttpxClient(timeout=LONG)

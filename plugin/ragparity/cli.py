@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ import click
 from ragparity.core.errors import ConfigError, EvaluationError
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from ragparity.config import EvalFile
     from ragparity.evaluation import Finished
     from ragparity.wiring import Plan, Rows
@@ -125,14 +128,13 @@ def eval_command(
     folder = RunFolder(path, mode=mode, save_samples=save.samples, save_calls=save.calls)
     try:
         with folder:
-            finished = asyncio.run(
-                evaluation.evaluate_file(
-                    plan, rows, folder,
-                    choice=evaluation.Choice(limit=limit, sample=sample, seed=seed),
-                    limits=evaluation.limits_of(plan, fail_under), slices=slices, progress=progress, say=progress.say,
-                )
+            work = evaluation.evaluate_file(
+                plan, rows, folder,
+                choice=evaluation.Choice(limit=limit, sample=sample, seed=seed),
+                limits=evaluation.limits_of(plan, fail_under), slices=slices, progress=progress, say=progress.say,
             )  # fmt: skip
-    except KeyboardInterrupt:
+            finished = asyncio.run(_until_terminated(work))
+    except (KeyboardInterrupt, asyncio.CancelledError):
         progress.close()
         _show(folder.result, path, as_json=as_json)
         _complain(f"cancelled; what was scored is kept in {path}; continue with --resume")
@@ -151,6 +153,13 @@ def eval_command(
         raise SystemExit(EXIT_CONFIG)
     if not finished.passed:
         raise SystemExit(EXIT_FAILED)
+
+
+async def _until_terminated(work: Coroutine[Any, Any, Finished]) -> Finished:
+    """The result of the work; a request to terminate cancels it as Ctrl-C does."""
+    task = asyncio.ensure_future(work)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await task
 
 
 def _plan_and_rows(file: EvalFile, dataset_path: Path | None, backend: str | None) -> tuple[Plan, Rows | None]:

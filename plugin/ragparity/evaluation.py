@@ -174,6 +174,7 @@ async def evaluate_file(
         done.cancelled = True
         raise
     finally:
+        await session.aclose()
         done.checks = judge_gate({name: one.as_json() for name, one in done.summaries.items()}, limits, baseline)
         ended = None if done.cancelled or sys.exc_info()[0] else datetime.now(UTC).isoformat(timespec="seconds")
         stems = plan.file.stems

@@ -11,8 +11,7 @@ import fcntl
 import json
 import os
 from array import array
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from ragparity.core.errors import ConfigError
 from ragparity.core.outcome import Failed
@@ -20,6 +19,7 @@ from ragparity.results import Record, json_line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from ragparity.core.ports import Tally
     from ragparity.core.row import Row
@@ -46,7 +46,7 @@ class RunFolder:
         self.kept: list[Record] = []
         self.result: Any = None
 
-    def __enter__(self) -> RunFolder:
+    def __enter__(self) -> Self:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._take()
@@ -54,6 +54,9 @@ class RunFolder:
         except OSError as error:
             self.close()
             raise ConfigError(f"output folder {self.path}: cannot be written ({error.strerror or error})") from None
+        except ConfigError:
+            self.close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -70,14 +73,22 @@ class RunFolder:
             self._lock = None
 
     def _take(self) -> None:
-        lock = (self.path / LOCK).open("ab")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
-            text = f"output folder {self.path}: another run is writing to it; wait for it or choose another --output"
-            raise ConfigError(text) from None
-        self._lock = lock
+        path = self.path / LOCK
+        while self._lock is None:
+            lock = path.open("ab")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.close()
+                text = (
+                    f"output folder {self.path}: another run is writing to it; wait for it or choose another --output"
+                )
+                raise ConfigError(text) from None
+            # The run before may have removed the file between our opening and locking it.
+            if path.exists() and os.fstat(lock.fileno()).st_ino == path.stat().st_ino:
+                self._lock = lock
+            else:
+                lock.close()
 
     def _begin(self) -> None:
         manifest = read_json(self.path / MANIFEST)
@@ -182,7 +193,7 @@ class RunFolder:
         fresh = self.path / f"{name}.new"
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2, default=plain)
         fresh.write_bytes(text.encode("utf-8", "replace") + b"\n")
-        os.replace(fresh, self.path / name)
+        fresh.replace(self.path / name)
 
 
 def _output_item(line: Mapping[str, Any]) -> dict[str, Any]:

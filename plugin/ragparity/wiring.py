@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -268,6 +268,12 @@ class Session:
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     lanes: dict[str, Lane] = field(default_factory=dict)
     embedders: dict[str, Embedder] = field(default_factory=dict)
+    closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+
+    async def aclose(self) -> None:
+        """Close the connections of every client."""
+        for close in self.closing:
+            await close()
 
     def findings(self) -> list[str]:
         """What the endpoints have shown about themselves, in sentences."""
@@ -320,6 +326,7 @@ def _judge(plan: Plan, session: Session, one: Planned, concurrency: int) -> Judg
         return OfflineJudge()
     if name not in session.endpoints:
         session.endpoints[name] = llms.build(_spec(plan.file.llms[name]))
+        session.closing.append(session.endpoints[name].aclose)
         session.lanes[name] = Lane(name, concurrency)
     return bound_judge(session.endpoints[name], session.lanes[name], retries=said.retries, options=judge_options(said))
 
@@ -343,6 +350,7 @@ def _embedder(plan: Plan, session: Session, one: Planned, concurrency: int) -> E
             session.embedders[name] = embeddings.HashingEmbedder()
         else:
             made = embeddings.build(_spec(plan.file.embedders[name]))
+            session.closing.append(made.aclose)
             session.embedders[name] = RetryingEmbedder(made, Lane(name, concurrency), one.entry.judge.retries)
     return session.embedders[name]
 

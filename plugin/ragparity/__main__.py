@@ -1,0 +1,5 @@
+"""`python -m ragparity` is the `ragparity` command."""
+
+from ragparity.cli import main
+
+main()
