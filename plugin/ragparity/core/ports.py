@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from ragparity.core.policy import Policies
+from ragparity.core.policies import Policies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
