@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from ragparity.core.errors import ConfigError, UnknownMetric, did_you_mean
+from ragparity.core.kwargs import refuse_unknown, wrong_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,19 +99,11 @@ def metric(cls: C) -> C:
 
 def build_kwargs(make: Callable[..., Any], name: str, kwargs: dict[str, Any], accepted: list[str]) -> Any:
     """Call a constructor with kwargs from an eval file; a wrong one is a `ConfigError` of one line."""
-    unknown = [key for key in kwargs if key not in accepted]
-    if unknown:
-        takes = f"it takes {', '.join(accepted)}" if accepted else "it takes none"
-        hint = did_you_mean(unknown[0], accepted)
-        raise ConfigError(f"metric {name}: unknown kwarg {unknown[0]!r}; {takes}.{hint}")
+    refuse_unknown(name, kwargs, accepted)
     try:
         return make(kwargs)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "kwargs"
-        shown = "" if first["type"] == "missing" else f", got {first['input']!r}"
-        text = first["msg"].removeprefix("Value error, ")
-        raise ConfigError(f"metric {name}: {where}: {text[:1].lower()}{text[1:]}{shown}") from None
+        raise wrong_value(name, error.errors(include_url=False)[0]) from None
 
 
 def accepted_kwargs(cls: type[NativeMetric]) -> list[str]:
