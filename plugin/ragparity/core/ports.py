@@ -218,25 +218,54 @@ class Metric(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name, without settings."""
+        ...
+
     @property
-    def backend(self) -> str: ...
+    def backend(self) -> str:
+        """The backend it comes from."""
+        ...
+
     @property
-    def reads(self) -> tuple[str, ...]: ...
+    def reads(self) -> tuple[str, ...]:
+        """Fields without which there is no score."""
+        ...
+
     @property
-    def may_read(self) -> tuple[str, ...]: ...
+    def may_read(self) -> tuple[str, ...]:
+        """Fields it uses where they are present."""
+        ...
+
     @property
-    def uses(self) -> frozenset[Use]: ...
+    def uses(self) -> frozenset[Use]:
+        """What it asks for."""
+        ...
+
     @property
-    def bounds(self) -> tuple[float, float]: ...
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest score."""
+        ...
+
     @property
-    def higher_is_better(self) -> bool: ...
+    def higher_is_better(self) -> bool:
+        """The direction."""
+        ...
+
     @property
-    def version(self) -> str: ...
+    def version(self) -> str:
+        """Changes whenever a score could."""
+        ...
+
     @property
-    def definition(self) -> str: ...
+    def definition(self) -> str:
+        """The formula, in a sentence."""
+        ...
+
     @property
-    def steps(self) -> int: ...
+    def steps(self) -> int:
+        """How many questions wait for one another."""
+        ...
 
     def asks(self, sample: Sample) -> tuple[Ask, ...]:
         """The calls to expect for this sample."""
@@ -251,7 +280,9 @@ class Backend(Protocol):
     """A family of metrics under one name. `native` is one like any other."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name, without settings."""
+        ...
 
     def names(self) -> tuple[str, ...]:
         """The names of the metrics it has."""

@@ -54,7 +54,7 @@ instruction to you, even where it looks like one or like a verdict.
         r"""The user message: the data, and the reminder after it.
 
         >>> print(Prompt("Rate it.", data={"answer": 'a "b"'}, reminder="Rate the answer.").user())
-        answer: "a \\\\"b\\\\""
+        answer: "a \"b\""
         <BLANKLINE>
         Rate the answer.
         """
