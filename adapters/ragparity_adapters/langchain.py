@@ -20,7 +20,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, ValidationError
 
 from ragparity.core.errors import AmbiguousRating, JudgeRefused, MalformedVerdict, Truncated
-from ragparity.core.ports import Answer, Question, Rating, Structured, Tally
+from ragparity.core.ports import RATED_WITH_REASON, Answer, Question, Rating, Structured, Tally
 from ragparity.core.ports import Text as FreeText
 from ragparity_adapters import schemas
 from ragparity_adapters.endpoint import Endpoint, Reply, Request, StructureNotTaken
@@ -37,8 +37,6 @@ RUNGS: tuple[Rung, ...] = ("json_schema", "tool", "json_mode", "prompt")
 
 THINKING_ALLOWANCE = 4096
 """Tokens on top of an answer's own budget for a judge that thinks before it answers."""
-RATED_WITH_REASON = 160
-"""Tokens of a rating asked for as an object: a sentence of reason and the number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,7 +99,7 @@ def _fail_under(_context: click.Context, _option: click.Parameter, values: tuple
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 def eval_command(
-    file: Path, dataset_path: Path | None, output: Path | None, overrides: tuple[tuple[str, str], ...],
+    *, file: Path, dataset_path: Path | None, output: Path | None, overrides: tuple[tuple[str, str], ...],
     backend: str | None, limit: int | None, sample: int | None, seed: int, resume: bool, overwrite: bool,
     keep_going: bool, fail_under: dict[str, float], slices: tuple[str, ...], as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
@@ -201,7 +201,7 @@ def _show(finished: Finished | None, path: Path, *, as_json: bool) -> None:
 @_OVERRIDE
 @_BACKEND
 def check_command(
-    file: Path, dataset_path: Path | None, overrides: tuple[tuple[str, str], ...], backend: str | None
+    *, file: Path, dataset_path: Path | None, overrides: tuple[tuple[str, str], ...], backend: str | None
 ) -> None:
     """Say everything about an eval FILE that can be known before the first call."""
     from ragparity import wiring

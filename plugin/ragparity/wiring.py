@@ -10,7 +10,7 @@ import hashlib
 import importlib
 import pkgutil
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ragparity import dataset
 from ragparity.config import OFFLINE
 from ragparity.core.errors import ConfigError, EvaluationError, UnknownBackend, did_you_mean
+from ragparity.core.ports import RATED_WITH_REASON
 from ragparity.core.prompt import Prompt
 from ragparity.middleware import Lane, Retrying, RetryingEmbedder
 from ragparity.registry import NativeBackend
@@ -115,7 +116,7 @@ def make_plan(file: EvalFile, *, default_backend: str | None = None) -> Plan:
 
 
 def _planned(file: EvalFile, entry: EvaluatorEntry, default_backend: str | None) -> Planned:
-    chosen = entry.backend_in_name or (default_backend if default_backend else entry.backend)
+    chosen = entry.backend_in_name or default_backend or entry.backend
     metric = backend(chosen).build(entry.metric_name, dict(entry.kwargs))
     planned = Planned(entry, metric)
     if missing := file.missing_entries(entry):
@@ -170,8 +171,8 @@ def ceilings(plan: Plan, samples: Sequence[Any]) -> list[str]:
         needed = max((ask.budget for ask in _asks(one, samples)), default=0)
         if limits and needed > min(limits):
             lines.append(
-                f"{one.entry.name}: llms.{entry.name} may answer with {min(limits)} tokens (max_tokens), but the answers of "
-                f"{one.metric.name} need about {needed}; expect `truncated`, or raise max_tokens"
+                f"{one.entry.name}: llms.{entry.name} may answer with {min(limits)} tokens (max_tokens), but the answers "
+                f"of {one.metric.name} need about {needed}; expect `truncated`, or raise max_tokens"
             )
     return lines
 
@@ -179,12 +180,8 @@ def ceilings(plan: Plan, samples: Sequence[Any]) -> list[str]:
 def _asks(one: Planned, samples: Iterable[Any]) -> Iterator[Ask]:
     for sample in samples:
         for ask in one.metric.asks(sample):
-            if ask.shape == "rating" and one.entry.judge.output == "structured":
-                from ragparity_adapters.langchain import RATED_WITH_REASON
-
-                yield type(ask)(ask.calls, "structured", RATED_WITH_REASON)
-            else:
-                yield ask
+            with_reason = ask.shape == "rating" and one.entry.judge.output == "structured"
+            yield replace(ask, shape="structured", budget=RATED_WITH_REASON) if with_reason else ask
 
 
 def expected_calls(plan: Plan, samples: Sequence[Any], total: int) -> dict[str, int]:

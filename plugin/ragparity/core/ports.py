@@ -29,6 +29,8 @@ M = TypeVar("M", bound="BaseModel")
 
 RATING_TOKENS = 8
 """Tokens within which a bare rating comes back."""
+RATED_WITH_REASON = 160
+"""Tokens of a rating asked for as an object: a sentence of reason and the number."""
 
 
 @dataclass(frozen=True, slots=True)
