@@ -93,8 +93,11 @@ class Plan:
     notes: tuple[str, ...] = ()
 
 
-def make_plan(file: EvalFile, *, default_backend: str | None = None) -> Plan:
-    """Build every metric and look up every entry; problems are collected, one line each."""
+def make_plan(file: EvalFile, *, default_backend: str | None = None, session: Session | None = None) -> Plan:
+    """Build every metric and look up every entry; problems are collected, one line each.
+
+    A client that a `session` holds already is taken as it is, whatever its entry says.
+    """
     evaluators: list[Planned] = []
     problems: list[str] = []
     notes: list[str] = []
@@ -103,7 +106,7 @@ def make_plan(file: EvalFile, *, default_backend: str | None = None) -> Plan:
             notes.append(f"{entry.name}: skipped (skip: true)")
             continue
         try:
-            evaluators.append(_planned(file, entry, default_backend))
+            evaluators.append(_planned(file, entry, default_backend, session or Session()))
         except EvaluationError as error:
             problems.append(f"eval.evaluators.{entry.name}: {error}")
     if not file.evaluators:
@@ -115,7 +118,7 @@ def make_plan(file: EvalFile, *, default_backend: str | None = None) -> Plan:
     return Plan(file, tuple(evaluators), tuple(problems), tuple(notes))
 
 
-def _planned(file: EvalFile, entry: EvaluatorEntry, default_backend: str | None) -> Planned:
+def _planned(file: EvalFile, entry: EvaluatorEntry, default_backend: str | None, session: Session) -> Planned:
     chosen = entry.backend_in_name or default_backend or entry.backend
     metric = backend(chosen).build(entry.metric_name, dict(entry.kwargs))
     planned = Planned(entry, metric)
@@ -124,12 +127,12 @@ def _planned(file: EvalFile, entry: EvaluatorEntry, default_backend: str | None)
     if planned.judged:
         if entry.llm_name is None:
             raise ConfigError(f"{metric.name} asks a judge: set llm_name ({_choices(file.llms)})")
-        if entry.llm_name != OFFLINE:
+        if entry.llm_name != OFFLINE and entry.llm_name not in session.endpoints:
             llms.check(_spec(_usable(file, file.llms[entry.llm_name])))
     if planned.embeds:
         if entry.embedder_name is None:
             raise ConfigError(f"{metric.name} needs embedder_name ({_choices(file.embedders)})")
-        if entry.embedder_name != OFFLINE:
+        if entry.embedder_name != OFFLINE and entry.embedder_name not in session.embedders:
             embeddings.check(_spec(_usable(file, file.embedders[entry.embedder_name])))
     return planned
 
@@ -171,8 +174,8 @@ def ceilings(plan: Plan, samples: Sequence[Any]) -> list[str]:
         needed = max((ask.budget for ask in _asks(one, samples)), default=0)
         if limits and needed > min(limits):
             lines.append(
-                f"{one.entry.name}: llms.{entry.name} may answer with {min(limits)} tokens (max_tokens), but the answers "
-                f"of {one.metric.name} need about {needed}; expect `truncated`, or raise max_tokens"
+                f"{one.entry.name}: llms.{entry.name} may answer with {min(limits)} tokens (max_tokens), but the "
+                f"answers of {one.metric.name} need about {needed}; expect `truncated`, or raise max_tokens"
             )
     return lines
 
@@ -296,23 +299,29 @@ class Session:
 def open_session(plan: Plan, rows: Rows | None = None) -> Session:
     """Build the clients that the plan's evaluators use; raises `ConfigError`."""
     session = Session()
-    concurrency = plan.file.general.max_concurrency
     for one in plan.evaluators:
-        entry = one.entry
-        session.evaluators.append(
-            Evaluator(
-                name=entry.name,
-                metric=one.metric,
-                judge=_judge(plan, session, one, concurrency) if one.judged else None,
-                embedder=_embedder(plan, session, one, concurrency) if one.embeds else None,
-                policies=entry.policies,
-                reps=entry.reps,
-                threshold=entry.threshold,
-                price=(said.input_per_1m, said.output_per_1m) if (said := entry.judge.price) else None,
-                view=rows.view_of[entry.name] if rows is not None else 0,
-            )
-        )
+        view = rows.view_of[one.entry.name] if rows is not None else 0
+        session.evaluators.append(bind(plan, one, session, view=view))
     return session
+
+
+def bind(plan: Plan, one: Planned, session: Session, *, view: int = 0) -> Evaluator:
+    """An evaluator on the clients of a session; those that it lacks are built, one per llm entry and embedder.
+
+    Evaluators that are bound to one session share its clients and their limits. Raises `ConfigError`.
+    """
+    entry, concurrency = one.entry, plan.file.general.max_concurrency
+    return Evaluator(
+        name=entry.name,
+        metric=one.metric,
+        judge=_judge(plan, session, one, concurrency) if one.judged else None,
+        embedder=_embedder(plan, session, one, concurrency) if one.embeds else None,
+        policies=entry.policies,
+        reps=entry.reps,
+        threshold=entry.threshold,
+        price=(said.input_per_1m, said.output_per_1m) if (said := entry.judge.price) else None,
+        view=view,
+    )
 
 
 def _judge(plan: Plan, session: Session, one: Planned, concurrency: int) -> Judge:
@@ -324,6 +333,7 @@ def _judge(plan: Plan, session: Session, one: Planned, concurrency: int) -> Judg
     if name not in session.endpoints:
         session.endpoints[name] = llms.build(_spec(plan.file.llms[name]))
         session.closing.append(session.endpoints[name].aclose)
+    if name not in session.lanes:
         session.lanes[name] = Lane(name, concurrency)
     return bound_judge(session.endpoints[name], session.lanes[name], retries=said.retries, options=judge_options(said))
 
