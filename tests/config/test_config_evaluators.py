@@ -25,7 +25,7 @@ from ragparity.core.policy import Policies
         ({"temperature": 0}, "temperature: unknown key; did you mean judge.temperature?"),
         ({"no_claims": "one"}, "no_claims: unknown key; did you mean policies.no_claims?"),
         ({"backends": ["a", "b"]}, "backends: unknown key; did you mean backend?"),
-        ({"zzz": 1}, "zzz: unknown key; the keys here are metric, llm_name, embedder_name, input_obj_field, enable_atif_evaluator, fields, judge, reps, threshold, policies, do_auto_retry, num_retries, retry_on_status_codes, retry_on_errors and backend"),
+        ({"zzz": 1}, "zzz: unknown key; the keys here are metric, llm_name, embedder_name, input_obj_field, enable_atif_evaluator, fields, judge, reps, threshold, all_failed_average, policies, do_auto_retry, num_retries, retry_on_status_codes, retry_on_errors and backend"),
         ({"judge": {"output": "ratings"}}, "judge.output: got 'ratings'; expected auto, rating or structured; did you mean rating?"),
         ({"judge": {"timeout_s": 0}}, "judge.timeout_s: got 0; expected seconds, more than 0"),
         ({"judge": {"retries": -1}}, "judge.retries: got -1; expected a whole number, 0 or more: attempts after the first"),

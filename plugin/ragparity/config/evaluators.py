@@ -23,7 +23,7 @@ EvaluatorType = Literal["ragparity", "ragas", "ragparity_crossvalidate"]
 OUR_TYPES: tuple[EvaluatorType, ...] = ("ragparity", "ragas", "ragparity_crossvalidate")
 DEFAULT_BACKEND = {"ragparity": "native", "ragas": "ragas", "ragparity_crossvalidate": "native"}
 
-_PACKAGES = ("ragparity", "nat.plugins.ragas.rag_evaluator")
+_PACKAGES = ("ragparity", "ragparity.nat", "nat.plugins.ragas.rag_evaluator")
 """Packages that may stand before a type, `package/type`, as the toolkit writes it where a name is taken twice."""
 
 TOOLKIT_TYPES = frozenset(
@@ -68,6 +68,7 @@ class EvaluatorEntry:
     metric's name, or for all evaluators), `backend_in_name` what stands before the name. `kwargs` are the
     metric's, a copy of the file's. `judge.model_fields_set` names the settings that the file makes.
     `backends` is for `ragparity_crossvalidate`; empty where the file names none.
+    `all_failed_average` is for the toolkit alone: the average that its callers get where no row has a score.
     """
 
     name: str
@@ -86,6 +87,7 @@ class EvaluatorEntry:
     judge: JudgeSettings = field(default_factory=JudgeSettings)
     reps: int = 1
     threshold: float | None = None
+    all_failed_average: float | None = None
     policies: Policies = field(default_factory=Policies)
     backends: tuple[str, ...] = ()
 
@@ -194,6 +196,7 @@ def evaluator_entry(
         judge=_judge(made, run, llms),
         reps=made.reps,
         threshold=made.threshold,
+        all_failed_average=made.all_failed_average,
         policies=Policies(**made.policies.model_dump()),
         backends=backends,
     )

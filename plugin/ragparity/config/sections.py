@@ -190,6 +190,7 @@ class AnyEvaluatorSection(Section):
     judge: JudgeSettings = Field(default_factory=JudgeSettings)
     reps: Whole = Field(1, ge=1, description="a whole number, 1 or more")
     threshold: Number | None = Field(None, description="a number")
+    all_failed_average: Number | None = Field(None, description="a number")
     policies: PolicySection = Field(default_factory=PolicySection)
     do_auto_retry: bool | None = Field(None, description="true or false")
     num_retries: Whole | None = Field(None, gt=0, description="a whole number of attempts, 1 or more")
