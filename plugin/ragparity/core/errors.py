@@ -14,7 +14,9 @@
         ├── MalformedVerdict   retryable: each retry says what was wrong with the last reply
         ├── AmbiguousRating    retryable: two candidates, or off the scale
         ├── JudgeRejected      not retryable: 400, 401, 403, 404
-        └── JudgeRefused       the judge declined to answer
+        ├── JudgeRefused       the judge declined to answer
+        ├── NotCached          nobody may be asked, and no stored reply answers this question
+        └── BudgetSpent        no further call may be made; leaves no record
 
 A `JudgeError` becomes one failed row; its `kind` is the word written to the results.
 """
@@ -40,6 +42,7 @@ Kind = Literal[
     "refused",
     "empty",
     "context_too_long",
+    "not_cached",
     "out_of_range",
     "input",
     "internal",
@@ -142,6 +145,16 @@ class JudgeRefused(JudgeError):
     """The judge declines, or a content filter stopped it."""
 
     default_kind = "refused"
+
+
+class NotCached(JudgeError):
+    """A run that asks nobody needs a reply that is not stored; the message names what differs."""
+
+    default_kind = "not_cached"
+
+
+class BudgetSpent(JudgeError):
+    """The budget of the run is spent: this call was not made, and what needed it counts as not run."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

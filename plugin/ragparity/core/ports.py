@@ -115,25 +115,43 @@ class Tally:
     """What one sample and one metric cost. Every request counts, the failed ones too.
 
     Token counts are sums over the calls that report them; they become `None` once a call does not.
+    `cached_calls` are answers that came from the cache, `shared_calls` those that somebody else's call brought at
+    the same time: neither is a call, and neither costs tokens. `stopped` says why no further call may be made, once
+    a budget is spent: then nothing is recorded for this sample and metric.
     """
 
     calls: int = 0
     embedding_calls: int = 0
+    cached_calls: int = 0
+    shared_calls: int = 0
     input_tokens: int | None = 0
     output_tokens: int | None = 0
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
+    stopped: str = ""
     notes: list[str] = field(default_factory=list)
     replies: list[dict[str, Any]] = field(default_factory=list)
 
     def call(self, usage: Usage) -> None:
         """Count one request to a judge."""
         self.calls += 1
+        self._tokens(usage)
+
+    def add(self, other: Tally) -> None:
+        """Count all that another tally holds."""
+        for name in ("calls", "embedding_calls", "cached_calls", "shared_calls"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self._tokens(other)
+        self.stopped = self.stopped or other.stopped
+        self.notes += other.notes
+        self.replies += other.replies
+
+    def _tokens(self, seen_in: Usage | Tally) -> None:
         for name in ("input_tokens", "output_tokens"):
-            seen, so_far = getattr(usage, name), getattr(self, name)
+            seen, so_far = getattr(seen_in, name), getattr(self, name)
             setattr(self, name, None if seen is None or so_far is None else so_far + seen)
         for name in ("reasoning_tokens", "cached_tokens"):
-            seen = getattr(usage, name)
+            seen = getattr(seen_in, name)
             if seen is not None:
                 setattr(self, name, (getattr(self, name) or 0) + seen)
 
