@@ -242,7 +242,7 @@ def test_a_gate_fails_the_run_and_says_by_what():
         eval_file(ACCURACY, llms=judge_at(server), ragparity={"gate": {"accuracy": {"min_mean": 0.8, "max_failed": 0}}})
         done = run("eval", "eval.yml")
     assert done.exit_code == 1
-    assert "mean at least 0.8, 0.5000: FAILED" in done.output
+    assert "mean at least 0.8, here 0.5000: FAILED" in done.output
     gate = json.loads(Path("out/summary.json").read_text(encoding="utf-8"))["gate"]
     assert [one["passed"] for one in gate] == [False, True]
 

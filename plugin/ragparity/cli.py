@@ -145,6 +145,7 @@ def eval_command(
         raise
     except OSError as error:
         progress.close()
+        _show(folder.result, path, as_json=as_json)
         _stop(f"{path}: {error.strerror or error}; what was scored before is kept, continue with --resume")
         raise
     progress.close()

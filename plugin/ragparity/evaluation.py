@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import platform
 import random
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
@@ -15,20 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 from ragparity import runner, wiring
 from ragparity.core.errors import ConfigError
-from ragparity.folder import MANIFEST, SUMMARY, RunFolder, read_json
+from ragparity.folder import SUMMARY, read_json
 from ragparity.gate import Check, Limits, judge_gate
-from ragparity.results import Record, Summary
+from ragparity.results import Record, Summary, Troubles
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ragparity.core.ports import Tally
     from ragparity.core.row import Row
+    from ragparity.folder import RunFolder
     from ragparity.runner import Evaluator
     from ragparity.wiring import Plan, Rows
 
 PACKAGES = ("ragparity", "langchain-core", "langchain-openai", "openai", "pydantic", "ragas", "nvidia-nat-core")
 """Packages whose versions can change a score."""
+NO_VALUE = "(none)"
+"""The slice of the rows that have nothing in a column."""
 
 
 def summary_of(one: Evaluator) -> Summary:
@@ -85,6 +86,7 @@ class Finished:
     checks: list[Check] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
     slices: dict[str, dict[str, dict[str, Summary]]] = field(default_factory=dict)
+    troubles: Troubles = field(default_factory=Troubles)
     cancelled: bool = False
 
     def as_json(self) -> dict[str, Any]:
@@ -108,6 +110,57 @@ class Finished:
         return all(one.passed for one in self.checks) and all(one.n_scored for one in self.summaries.values())
 
 
+class _Run:
+    """The figures of a run while records come, and the cells of its slices."""
+
+    def __init__(self, evaluators: Sequence[Evaluator], total: int, slices: Sequence[str]) -> None:
+        self.by_name = {one.name: one for one in evaluators}
+        self.done = Finished({one.name: summary_of(one) for one in evaluators})
+        for summary in self.done.summaries.values():
+            summary.n_total = total
+        self._slices = slices
+        self._values: dict[int, tuple[str, ...]] = {}
+        self._reused: dict[str, set[int]] = {one.name: set() for one in evaluators}
+        self.count = 0
+        if slices:
+            self.done.slices = {column: {} for column in slices}
+
+    def met(self, row: Row) -> None:
+        """A row is about to be scored: it counts in its slices, in data order."""
+        if not self._slices or row.index in self._values:
+            return
+        self._values[row.index] = values = tuple(_column(row, name) for name in self._slices)
+        for column, value in zip(self._slices, values, strict=True):
+            cell = self.done.slices[column].setdefault(value, {})
+            for name, evaluator in self.by_name.items():
+                cell.setdefault(name, summary_of(evaluator)).n_total += 1
+
+    def add(self, one: Record) -> None:
+        """Count a record."""
+        self.count += 1
+        self.done.summaries[one.evaluator].add(one)
+        self.done.troubles.add(one)
+        for column, value in zip(self._slices, self._values.get(one.row, ()), strict=False):
+            self.done.slices[column][value][one.evaluator].add(one)
+
+    def reuse(self, one: Record) -> None:
+        """Count a record of an earlier run; its row need not meet its evaluator again."""
+        self._reused[one.evaluator].add(one.row)
+        self.add(one)
+
+    def is_reused(self, evaluator: str, row: int) -> bool:
+        """Whether an earlier record stands for this meeting."""
+        return row in self._reused[evaluator]
+
+    def wanted(self, rows: Iterable[Sequence[Row]]) -> Iterator[tuple[str, Row, str]]:
+        """Evaluator, row and key of every record that may be reused."""
+        for views in rows:
+            self.met(views[0])
+            contents = [runner.content_of(row) for row in views]
+            for name, one in self.by_name.items():
+                yield name, views[one.view], runner.key_of(one, contents[one.view])
+
+
 async def evaluate_file(
     plan: Plan,
     rows: Rows,
@@ -119,71 +172,74 @@ async def evaluate_file(
     progress: Callable[[int, int], None],
     say: Callable[[str], None],
 ) -> Finished:
-    """Run a plan into a folder. A cancelled run is summarised too, then the cancellation goes on."""
-    session = wiring.open_session(plan, rows)
-    total = _total(rows, choice)
-    baseline = _baseline(plan)
-    began = datetime.now(UTC)
-    done = Finished({one.name: summary_of(one) for one in session.evaluators})
-    for summary in done.summaries.values():
-        summary.n_total = total
-    manifest = _manifest(plan, session, rows, began, total)
-    folder.manifest(manifest)
-    kept = {(one.evaluator, one.row): one for one in folder.kept}
-    by_name = {one.name: one for one in session.evaluators}
-    meetings, count = total * len(by_name), 0
-    column_values: dict[int, dict[str, str]] = {}
+    """Run a plan into a folder. A cancelled run is summarised too, then the cancellation goes on.
 
-    def add(one: Record) -> None:
-        nonlocal count
-        count += 1
-        done.summaries[one.evaluator].add(one)
-        for column, value in column_values.get(one.row, {}).items():
-            cell = done.slices.setdefault(column, {}).setdefault(value, {})
-            summary = cell.setdefault(one.evaluator, summary_of(by_name[one.evaluator]))
-            summary.n_total += 1
-            summary.add(one)
-        progress(count, meetings)
+    Nothing in the folder is touched before the clients are made and the baseline is read. Raises `ConfigError`, and
+    `OSError` where a file cannot be written (what was written before stays).
+    """
+    baseline = _baseline(plan)
+    total = _total(rows, choice)
+    session = wiring.open_session(plan, rows)
+    began = datetime.now(UTC)
+    run = _Run(session.evaluators, total, slices)
+    done, meetings = run.done, total * len(session.evaluators)
+    manifest = _manifest(plan, session, rows, began, total)
+
+    def chosen() -> Iterator[Sequence[Row]]:
+        return choice.of(rows, rows.source.count_rows())
 
     def write(one: Record, tally: Tally) -> None:
         folder.write(one, tally)
-        add(one)
+        run.add(one)
+        progress(run.count, meetings)
         for line in session.findings()[len(done.findings) :]:
             done.findings.append(line)
             say(line)
 
-    def reusable(name: str, row: Row) -> bool:
-        old = kept.get((name, row.index))
-        if old is None or old.key != runner.key_of(by_name[name], row):
-            return False
-        add(old)
-        return True
-
     def noted() -> Iterator[Sequence[Row]]:
-        for views in choice.of(rows, rows.source.count_rows()):
+        for views in chosen():
             folder.sample(views[0])
-            if slices:
-                column_values[views[0].index] = {name: _column(views[0], name) for name in slices}
+            run.met(views[0])
             yield views
 
-    try:
-        await runner.run(
-            noted(), session.evaluators, write, concurrency=plan.file.general.max_concurrency, done=reusable
-        )
-    except asyncio.CancelledError:
-        done.cancelled = True
-        raise
-    finally:
-        await session.aclose()
+    def finish(ended: datetime | None) -> None:
         done.checks = judge_gate({name: one.as_json() for name, one in done.summaries.items()}, limits, baseline)
-        ended = None if done.cancelled or sys.exc_info()[0] else datetime.now(UTC).isoformat(timespec="seconds")
+        folder.result = done
         stems = plan.file.stems
         folder.finish(
             [(name, stems[name]) for name in done.summaries],
             done.as_json(),
-            {**manifest, "judges": session.judges_json(), "findings": done.findings, "finished": ended},
+            {
+                **manifest,
+                "judges": session.judges_json(),
+                "findings": done.findings,
+                "finished": ended and ended.isoformat(timespec="seconds"),
+            },
         )
-        folder.result = done
+
+    async def score_all() -> None:
+        try:
+            await runner.run(
+                noted(), session.evaluators, write, concurrency=plan.file.general.max_concurrency, done=run.is_reused
+            )
+        except BaseException as error:
+            done.cancelled = isinstance(error, asyncio.CancelledError)
+            folder.result = done
+            with suppress(OSError):  # a full disk is the error that goes on from here, or would be told twice
+                finish(None)
+            raise
+
+    try:
+        for one in folder.begin(manifest, run.wanted(chosen())):
+            run.reuse(one)
+        progress(run.count, meetings)
+        await score_all()
+    finally:
+        await session.aclose()
+    for column in slices:
+        if set(done.slices[column]) == {NO_VALUE}:
+            say(f"--slice {column}: no row has such a column")
+    finish(datetime.now(UTC))
     return done
 
 
@@ -197,7 +253,7 @@ def _column(row: Row, name: str) -> str:
     if row.sample is None:
         return "(unreadable row)"
     value = row.sample.extra.get(name, getattr(row.sample, name, None))
-    return "(none)" if value is None else str(value)
+    return NO_VALUE if value is None else str(value)
 
 
 def _baseline(plan: Plan) -> Mapping[str, Any] | None:
@@ -217,19 +273,24 @@ def _manifest(plan: Plan, session: wiring.Session, rows: Rows, began: datetime, 
         "finished": None,
         "versions": versions(),
         "dataset": {"source": rows.source.source, "rows": total, "sha256": wiring.file_digest(rows)},
-        "metrics": {
-            one.name: {
-                "metric": one.spec,
-                "backend": one.metric.backend,
-                "version": one.metric.version,
-                "prompts": wiring.prompt_digest(one.metric),
-                "judge": one.judge_identity,
-                "fingerprint": one.fingerprint,
-            }
-            for one in session.evaluators
-        },
+        "metrics": metrics_json(session.evaluators),
         "judges": session.judges_json(),
         "config": plan.file.effective(),
+    }
+
+
+def metrics_json(evaluators: Sequence[Evaluator]) -> dict[str, Any]:
+    """What scored under each evaluator's name, for the manifest."""
+    return {
+        one.name: {
+            "metric": one.spec,
+            "backend": one.metric.backend,
+            "version": one.metric.version,
+            "prompts": wiring.prompt_digest(one.metric),
+            "judge": one.judge_identity,
+            "fingerprint": one.fingerprint,
+        }
+        for one in evaluators
     }
 
 
@@ -251,9 +312,3 @@ def limits_of(plan: Plan, fail_under: Mapping[str, float]) -> dict[str, Limits]:
             min_mean=value, max_failed=old.max_failed, min_coverage=old.min_coverage, max_drop=old.max_drop
         )
     return found
-
-
-def unfinished(path: Path) -> bool:
-    """Whether a folder holds a run that did not come to its end."""
-    manifest = read_json(path / MANIFEST)
-    return manifest is not None and not manifest.get("finished")

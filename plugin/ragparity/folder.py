@@ -1,8 +1,8 @@
 """The folder of a run: one run at a time, written as it goes, finished at the end, read back later.
 
 `results.jsonl` is a log in order of completion; `samples.jsonl` holds the rows; `calls.jsonl` raw replies as
-far as they are wanted; `summary.json`, `manifest.json` and `<evaluator>_output.json` are made at the end.
-A folder is unfinished while its manifest has no end time.
+far as they are wanted; `summary.json` and `<evaluator>_output.json` are made at the end, `manifest.json` at
+the beginning and again at the end. A folder is unfinished while its manifest has no end time.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import fcntl
 import json
 import os
 from array import array
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from ragparity.core.errors import ConfigError
 from ragparity.core.outcome import Failed
-from ragparity.results import Record, json_line, plain
+from ragparity.results import Record, json_line, json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ragparity.core.ports import Tally
@@ -33,7 +34,8 @@ class RunFolder:
     """Writes one run. Use it as a context manager; a second process on the same folder is locked out.
 
     `mode`: `new` replaces a finished run and refuses an unfinished one, `overwrite` replaces either, `resume`
-    keeps the scored and undefined records of an unfinished or finished one.
+    keeps what `keep` is told to keep. Entering takes the folder and changes nothing in it; `begin` replaces
+    what an earlier run left there.
     """
 
     def __init__(self, path: Path, *, mode: str = "new", save_samples: bool = True, save_calls: str = "failed") -> None:
@@ -43,17 +45,16 @@ class RunFolder:
         self._save_calls = save_calls
         self._files: dict[str, IO[bytes]] = {}
         self._lock: IO[bytes] | None = None
-        self.kept: list[Record] = []
         self.result: Any = None
 
     def __enter__(self) -> Self:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._take()
-            self._begin()
+            self._refuse_unfinished()
         except OSError as error:
             self.close()
-            raise ConfigError(f"output folder {self.path}: cannot be written ({error.strerror or error})") from None
+            raise self._unwritable(error) from None
         except ConfigError:
             self.close()
             raise
@@ -65,12 +66,16 @@ class RunFolder:
     def close(self) -> None:
         """Close the files and let the folder go."""
         for one in self._files.values():
-            one.close()
+            with suppress(OSError):  # a full disk was told when the line was written
+                one.close()
         self._files.clear()
         if self._lock is not None:
             (self.path / LOCK).unlink(missing_ok=True)
             self._lock.close()
             self._lock = None
+
+    def _unwritable(self, error: OSError) -> ConfigError:
+        return ConfigError(f"output folder {self.path}: cannot be written ({error.strerror or error})")
 
     def _take(self) -> None:
         path = self.path / LOCK
@@ -90,38 +95,62 @@ class RunFolder:
             else:
                 lock.close()
 
-    def _begin(self) -> None:
-        manifest = read_json(self.path / MANIFEST)
-        unfinished = manifest is not None and not manifest.get("finished")
-        if unfinished and self._mode == "new":
+    def _refuse_unfinished(self) -> None:
+        if self._mode == "new" and unfinished(self.path):
             raise ConfigError(
                 f"output folder {self.path}: it holds an unfinished run; continue it with --resume, "
                 "replace it with --overwrite, or choose another --output"
             )
-        if self._mode == "resume":
-            self.kept = [one for one in read_records(self.path) if not isinstance(one.outcome, Failed)]
-        for name in (SUMMARY, *self._outputs()):
-            (self.path / name).unlink(missing_ok=True)
-        self._rewrite_results()
-        self._open(RESULTS)
-        if self._save_samples:
-            self._open(SAMPLES, fresh=True)
-        else:
-            (self.path / SAMPLES).unlink(missing_ok=True)
-        if self._save_calls != "none":
-            self._open(CALLS, fresh=self._mode != "resume")
+
+    def begin(self, manifest: Mapping[str, Any], wanted: Iterable[tuple[str, Row, str]] = ()) -> Iterator[Record]:
+        """Replace what an earlier run left, and give the records of it that are kept.
+
+        `wanted` are evaluator, row and key of every record that would do; it is only looked at when a run is
+        resumed. A record is kept when its evaluator, row and key are wanted and it did not fail. Until the last of
+        them is given, the earlier log stands untouched. Raises `ConfigError` for a folder that cannot be written.
+        """
+        try:
+            outputs = self._outputs()
+            fresh = self.path / f"{RESULTS}.new"
+            with fresh.open("wb") as file:
+                if self._mode == "resume":
+                    for line in self._kept(wanted):
+                        file.write(json_line(line))
+                        yield Record.from_json(line)
+            self.manifest(manifest)
+            fresh.replace(self.path / RESULTS)
+            for name in (SUMMARY, *outputs):
+                (self.path / name).unlink(missing_ok=True)
+            self._open(RESULTS)
+            if self._save_samples:
+                self._open(SAMPLES, fresh=True)
+            else:
+                (self.path / SAMPLES).unlink(missing_ok=True)
+            if self._save_calls != "none":
+                self._open(CALLS, fresh=self._mode != "resume")
+            else:
+                (self.path / CALLS).unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def _kept(self, wanted: Iterable[tuple[str, Row, str]]) -> Iterator[dict[str, Any]]:
+        """The lines of the earlier log that are wanted again, in the order of `wanted`."""
+        places = places_in(self.path)
+        if not places:
+            return
+        with (self.path / RESULTS).open("rb") as log:
+            for evaluator, row, key in wanted:
+                of_evaluator = places.get(evaluator, ())
+                if row.index < len(of_evaluator) and (place := of_evaluator[row.index]) != ABSENT:
+                    log.seek(place)
+                    line = json.loads(log.readline())
+                    if line["key"] == key and line["status"] != "failed":
+                        yield {**line, "id": row.id}
 
     def _outputs(self) -> list[str]:
         """The output files that an earlier run of ours listed; others in the folder are not ours to remove."""
         manifest = read_json(self.path / MANIFEST) or {}
         return [name for name in manifest.get("outputs", []) if isinstance(name, str) and "/" not in name]
-
-    def _rewrite_results(self) -> None:
-        fresh = self.path / f"{RESULTS}.new"
-        with fresh.open("wb") as file:
-            for one in self.kept:
-                file.write(json_line(one.as_json()))
-        fresh.replace(self.path / RESULTS)
 
     def _open(self, name: str, *, fresh: bool = False) -> None:
         self._files[name] = (self.path / name).open("wb" if fresh else "ab")
@@ -160,39 +189,32 @@ class RunFolder:
         self, evaluators: Sequence[tuple[str, str]], summary: Mapping[str, Any], manifest: Mapping[str, Any]
     ) -> None:
         """Write what is made from the log. `evaluators` are pairs of name and file stem."""
-        self._files[RESULTS].flush()
+        for one in self._files.values():
+            one.flush()
         outputs = self._write_outputs(dict(evaluators), summary)
         self._json(SUMMARY, summary)
         self.manifest({**manifest, "outputs": outputs})
 
     def _write_outputs(self, stems: Mapping[str, str], summary: Mapping[str, Any]) -> list[str]:
-        """One file per evaluator in the toolkit's shape, in data order; only offsets are kept in memory."""
-        offsets: dict[str, array[int]] = {name: array("q") for name in stems}
+        """One file per evaluator in the toolkit's shape, in data order; only places in the log are kept in memory."""
+        places = places_in(self.path)
         with (self.path / RESULTS).open("rb") as log:
-            at = 0
-            for line in log:
-                head = json.loads(line)
-                if (places := offsets.get(head["evaluator"])) is not None:
-                    places.extend([ABSENT] * (head["row"] + 1 - len(places)))
-                    places[head["row"]] = at
-                at += len(line)
             for name, stem in stems.items():
                 average = summary["evaluators"][name]["mean"]
                 with (self.path / f"{stem}_output.json").open("wb") as file:
                     file.write(b'{"average_score": ' + json.dumps(average).encode() + b', "eval_output_items": [')
                     between = b"\n"
-                    for place in offsets[name]:
+                    for place in places.get(name, ()):
                         if place != ABSENT:
                             log.seek(place)
-                            file.write(between + json_line(_output_item(json.loads(log.readline()))).rstrip(b"\n"))
+                            file.write(between + json_text(_output_item(json.loads(log.readline()))))
                             between = b",\n"
                     file.write(b"\n]}\n")
         return [f"{stem}_output.json" for stem in stems.values()]
 
     def _json(self, name: str, content: Mapping[str, Any]) -> None:
         fresh = self.path / f"{name}.new"
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2, default=plain)
-        fresh.write_bytes(text.encode("utf-8", "replace") + b"\n")
+        fresh.write_bytes(json_text(content, indent=2) + b"\n")
         fresh.replace(self.path / name)
 
 
@@ -223,15 +245,46 @@ def read_json(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def unfinished(path: Path) -> bool:
+    """Whether a folder holds a run that did not come to its end."""
+    manifest = read_json(path / MANIFEST)
+    return manifest is not None and not manifest.get("finished")
+
+
+def places_in(path: Path) -> dict[str, array[int]]:
+    """Where in the log of a folder the last line of each evaluator and row begins, by row; `ABSENT` where none is."""
+    places: dict[str, array[int]] = {}
+    at = 0
+    for size, line in _lines(path):
+        if line is not None:
+            of_evaluator = places.setdefault(line["evaluator"], array("q"))
+            row = line["row"]
+            of_evaluator.extend([ABSENT] * (row + 1 - len(of_evaluator)))
+            of_evaluator[row] = at
+        at += size
+    return places
+
+
 def read_records(path: Path) -> Iterator[Record]:
     """The records of a folder, in order of completion; a line that was cut by a crash is left out."""
+    return (Record.from_json(line) for _, line in _lines(path) if line is not None)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """The length in bytes and the content of every line of the log; nothing for the content where it is no record."""
     try:
         file = (path / RESULTS).open("rb")
     except FileNotFoundError:
         return
     with file:
-        for line in file:
-            try:
-                yield Record.from_json(json.loads(line))
-            except (ValueError, KeyError, TypeError):
-                continue
+        for text in file:
+            yield len(text), _record_in(text)
+
+
+def _record_in(text: bytes) -> dict[str, Any] | None:
+    try:
+        line = json.loads(text)
+        Record.from_json(line)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return line if isinstance(line["row"], int) and line["row"] >= 0 else None

@@ -11,36 +11,63 @@ import math
 import statistics
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ragparity.core.outcome import Failed, Outcome, Scored, Status, Undefined
 from ragparity.core.student import t_quantile
+from ragparity.core.values import plain, whole
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ragparity.core.ports import Tally
 
 AT_THRESHOLD = 1e-9
 """A score this close below a threshold has reached it: it differs by float rounding only."""
 
 
-def plain(value: Any) -> Any:
-    """A value of some other type as JSON can hold it."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, set | frozenset):
-        return sorted(value, key=str)
-    if isinstance(value, Iterable):
-        return list(value)
-    item = getattr(value, "item", None)
-    return item() if callable(item) else str(value)
+DEEPEST = 8
+"""Levels at which the parts of a value that has no plain form are still looked at one by one."""
+LONGEST_UNKNOWN = 1000
+"""Characters kept of a value that JSON does not know."""
+
+
+def json_text(value: Mapping[str, Any], *, indent: int | None = None) -> bytes:
+    r"""Strict JSON in UTF-8: no NaN, no half characters, no escapes beyond those that JSON demands.
+
+    Values of other types are made plain (see `ragparity.core.values.plain`); what has no plain form is kept as its
+    text, cut after 1000 characters.
+
+    >>> json_text({"share": float("nan"), "text": "größer"}).decode()
+    '{"share": null, "text": "größer"}'
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+    except (TypeError, ValueError, RecursionError):  # not strict, not JSON, or a value that contains itself
+        text = json.dumps(_plain_or_text(value), ensure_ascii=False, allow_nan=False, indent=indent)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return whole(text).encode()
 
 
 def json_line(value: Mapping[str, Any]) -> bytes:
-    """Strict JSON in UTF-8 on one line: no NaN, no escapes beyond those that JSON demands."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=plain)
-    return text.encode("utf-8", "replace") + b"\n"
+    """The same on one line, with the end of the line."""
+    return json_text(value) + b"\n"
+
+
+def _plain_or_text(value: Any, depth: int = 0) -> Any:
+    """The value made plain, part by part, so that one odd part does not cost the others."""
+    try:
+        return plain(value)
+    except (TypeError, RecursionError):
+        if isinstance(value, Mapping) and depth < DEEPEST:
+            return {str(key): _plain_or_text(part, depth + 1) for key, part in value.items()}
+        if isinstance(value, list | tuple) and depth < DEEPEST:
+            return [_plain_or_text(part, depth + 1) for part in value]
+        return whole(str(value)[:LONGEST_UNKNOWN])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,15 +157,16 @@ def record(
         gap = outcome.value - threshold if higher_is_better else threshold - outcome.value
         passed = gap >= -AT_THRESHOLD
     return Record(
-        row=row, id=id, key=key, evaluator=evaluator, metric=metric, backend=backend, judge=judge, outcome=outcome, passed=passed,
-        calls=tally.calls, input_tokens=tally.input_tokens, output_tokens=tally.output_tokens,
+        row=row, id=id, key=key, evaluator=evaluator, metric=metric, backend=backend, judge=judge,
+        outcome=outcome, passed=passed, calls=tally.calls,
+        input_tokens=tally.input_tokens, output_tokens=tally.output_tokens,
         reasoning_tokens=tally.reasoning_tokens, cached_tokens=tally.cached_tokens, seconds=seconds,
     )  # fmt: skip
 
 
 @dataclass(slots=True)
 class Summary:
-    """The figures of one evaluator, kept while records come; memory grows by one float per scored row.
+    """The figures of one evaluator, kept while records come; memory grows by 8 bytes per scored row.
 
     Means are over scored rows and not rounded; `coverage` is scored / total; `ci95` is mean ± t·s/√n with
     Student's t at n−1 degrees of freedom, absent under two scored rows.
@@ -204,8 +232,12 @@ class Summary:
 
     def stderr(self) -> float | None:
         """s/√n with the sample standard deviation, absent under two scored rows."""
-        n = self.n_scored
-        return statistics.stdev(self.scores) / math.sqrt(n) if n > 1 else None
+        n, mean = self.n_scored, self.mean
+        if mean is None or n <= 1:
+            return None
+        off = [score - mean for score in self.scores]
+        squares = math.fsum(one * one for one in off) - math.fsum(off) ** 2 / n  # the mean is rounded; this is not
+        return math.sqrt(max(squares, 0.0) / (n - 1) / n)
 
     def as_json(self) -> dict[str, Any]:
         """The evaluator's entry of `summary.json`."""
@@ -238,3 +270,49 @@ class Summary:
             "errors": dict(self.errors),
             "undefined": dict(self.undefined),
         }
+
+
+@dataclass(slots=True)
+class Trouble:
+    """Why scores are missing: one kind of failure or one reason for being undefined, with the first case of it.
+
+    `count` counts scores, not rows.
+    """
+
+    status: Status
+    word: str
+    message: str
+    id: str
+    evaluator: str
+    count: int = 0
+    evaluators: dict[str, None] = field(default_factory=dict)
+
+
+class Troubles:
+    """Every reason for a missing score, with how often it occurred."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Status, str], Trouble] = {}
+
+    def add(self, one: Record) -> None:
+        """Count one record, where it has no score."""
+        outcome = one.outcome
+        if isinstance(outcome, Scored):
+            return
+        if isinstance(outcome, Failed):
+            word, message = str(outcome.kind), outcome.message
+        else:
+            word, message = outcome.why, outcome.reason or outcome.why
+        found = self._found.get((outcome.status, word))
+        if found is None:
+            found = Trouble(outcome.status, word, message, one.id, one.evaluator)
+            self._found[outcome.status, word] = found
+        found.count += 1
+        found.evaluators[one.evaluator] = None
+
+    def __iter__(self) -> Iterator[Trouble]:
+        """Failures first, the most frequent of each first."""
+        return iter(sorted(self._found.values(), key=lambda one: (one.status != "failed", -one.count, one.word)))
+
+    def __len__(self) -> int:
+        return len(self._found)

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 WINDOW = 8
 """Meetings under way per call in flight: enough that the judges never wait for the next row."""
+LONGEST_TURN_S = 0.02
+"""Seconds of scoring without a judge after which calls under way, and a request to stop, get their turn."""
+LONGEST_MESSAGE = 1000
+"""Characters kept of the message of an error that nobody foresaw."""
 DRAWS_PER_REPETITION = 1000
 """Repetitions number their draws apart, above the draws that a metric makes itself."""
 
@@ -52,7 +56,7 @@ class Evaluator:
     price: tuple[float, float] | None = None
     view: int = 0
 
-    @property
+    @cached_property
     def spec(self) -> str:
         """Metric and settings, as written to the results."""
         return repr(self.metric)
@@ -64,7 +68,7 @@ class Evaluator:
         parts = (metric.backend, self.spec, metric.version, repr(self.policies), self.judge_identity, self.reps)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
-    @property
+    @cached_property
     def judge_identity(self) -> str | None:
         """The judge, where one is asked; the embedder, where only that is."""
         asked = [one.identity for one in (self.judge, self.embedder) if one is not None]
@@ -77,39 +81,56 @@ async def run(
     write: Callable[[Record, Tally], None],
     *,
     concurrency: int,
-    done: Callable[[str, Row], bool] = lambda _evaluator, _row: False,
+    done: Callable[[str, int], bool] = lambda _evaluator, _row: False,
 ) -> None:
     """Score every row with every evaluator and hand each record to `write` as it comes.
 
-    A row comes as its views, one per way of mapping its columns. `concurrency` is the number of judge calls that may be in flight; `done` says which meetings of an evaluator (by name) and a row
-    need not take place. A cancelled run cancels what is under way; an error of `write` ends the run.
+    A row comes as its views, one per way of mapping its columns. `concurrency` is the number of judge calls that
+    may be in flight; `done` says which meetings of an evaluator (by name) and a row (by index) need not take place.
+    A cancelled run cancels what is under way; an error of `write` or of the rows ends the run.
     """
     order = sorted(evaluators, key=lambda one: -one.metric.steps)
     room = asyncio.Semaphore(concurrency * WINDOW)
+    turn = _Turn()
 
-    async def meet(row: Row, evaluator: Evaluator) -> None:
+    async def meet(row: Row, content: str, evaluator: Evaluator) -> None:
         try:
-            write(*await _meet(row, evaluator))
+            write(*await _meet(row, content, evaluator))
         finally:
             room.release()
 
     try:
         async with asyncio.TaskGroup() as group:
             for views in rows:
+                contents = [content_of(row) for row in views]
                 for evaluator in order:
-                    row = views[evaluator.view]
-                    if done(evaluator.name, row):
+                    row, content = views[evaluator.view], contents[evaluator.view]
+                    if done(evaluator.name, row.index):
                         continue
-                    if not evaluator.metric.uses:
-                        write(*await _meet(row, evaluator))
-                        continue
-                    await room.acquire()
-                    group.create_task(meet(row, evaluator))
+                    if evaluator.metric.uses:
+                        await room.acquire()
+                        group.create_task(meet(row, content, evaluator))
+                    else:
+                        write(*await _meet(row, content, evaluator))
+                await turn.offered()
     except BaseExceptionGroup as several:
         raise several.exceptions[0] from None
 
 
-async def _meet(row: Row, evaluator: Evaluator) -> tuple[Record, Tally]:
+class _Turn:
+    """Lets the loop do something else now and then: metrics without a judge never wait by themselves."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + LONGEST_TURN_S
+
+    async def offered(self) -> None:
+        now = time.monotonic()
+        if now >= self._next:
+            await asyncio.sleep(0)
+            self._next = time.monotonic() + LONGEST_TURN_S
+
+
+async def _meet(row: Row, content: str, evaluator: Evaluator) -> tuple[Record, Tally]:
     tally = Tally()
     began = time.perf_counter()
     outcome = await _outcome(row, evaluator, tally)
@@ -117,16 +138,20 @@ async def _meet(row: Row, evaluator: Evaluator) -> tuple[Record, Tally]:
     if row.sample is not None and row.sample.notes and not isinstance(outcome, Failed):
         outcome = replace(outcome, detail={**outcome.detail, "row_notes": list(row.sample.notes)})
     made = record(
-        row=row.index, id=row.id, key=key_of(evaluator, row), evaluator=evaluator.name, metric=evaluator.spec, backend=evaluator.metric.backend,
-        judge=evaluator.judge_identity, threshold=evaluator.threshold,
+        row=row.index, id=row.id, key=key_of(evaluator, content), evaluator=evaluator.name, metric=evaluator.spec,
+        backend=evaluator.metric.backend, judge=evaluator.judge_identity, threshold=evaluator.threshold,
         higher_is_better=evaluator.metric.higher_is_better, outcome=outcome, tally=tally, seconds=seconds,
     )  # fmt: skip
     return made, tally
 
 
-def key_of(evaluator: Evaluator, row: Row) -> str:
+def content_of(row: Row) -> str:
+    """What a row says, as a digest; what is wrong with it where it cannot be read."""
+    return row.sample.digest() if row.sample is not None else str(row.error)
+
+
+def key_of(evaluator: Evaluator, content: str) -> str:
     """What a record stands for: the entry's fingerprint and the row's content, as 16 hexadecimal digits."""
-    content = row.sample.digest() if row.sample is not None else str(row.error)
     return hashlib.sha256(f"{evaluator.fingerprint}{content}".encode("utf-8", "replace")).hexdigest()[:16]
 
 
@@ -142,15 +167,24 @@ async def _outcome(row: Row, evaluator: Evaluator, tally: Tally) -> Outcome:
 
 async def _guarded(metric: Metric, row: Row, kit: Kit) -> Outcome:
     try:
-        return await score(metric, row.sample, kit)  # type: ignore[arg-type]  # a row without a sample does not get here
+        found = await score(metric, row.sample, kit)  # type: ignore[arg-type]  # a row without a sample does not get here
     except JudgeError as error:
         return Failed(error.kind, str(error), error.attempts, error.raw, error.detail)
     except SampleError as error:
         return Failed("input", str(error))
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return Failed("internal", "something within the metric cancelled its own work")
     except Exception as error:  # noqa: BLE001  # one bad meeting must not end the run; the message keeps type and place
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
-        return Failed("internal", f"{type(error).__name__}: {error} ({where})")
+        said = " ".join(str(error).split())[:LONGEST_MESSAGE]
+        return Failed("internal", f"{type(error).__name__}: {said} ({where})")
+    if not isinstance(found, Outcome):
+        return Failed("internal", f"{metric.name} gave a {type(found).__name__}, not Scored or Undefined")
+    return found
 
 
 def repeated(outcomes: Sequence[Outcome]) -> Outcome:

@@ -365,23 +365,30 @@ def _embedder(plan: Plan, session: Session, one: Planned, concurrency: int) -> E
 # -- models that were made elsewhere
 
 
-def judge_from(model: Any, concurrency: int, retries: int, options: Mapping[str, Any]) -> Judge:
-    """A judge from a LangChain chat model, from `"offline"`, or from something that is a judge already."""
-    if model == OFFLINE:
+def judge_from(
+    model: Any, concurrency: int, retries: int, options: Mapping[str, Any]
+) -> tuple[Judge, Callable[[], list[str]]]:
+    """A judge from a LangChain chat model, from `"offline"`, or from something that is a judge already.
+
+    The second value gives what its endpoint has shown about itself, in sentences.
+    """
+    if isinstance(model, str) and model == OFFLINE:
         from ragparity_adapters.offline import OfflineJudge
 
-        return OfflineJudge()
+        return OfflineJudge(), list
     if callable(getattr(model, "ask", None)):
         judge: Judge = model
-        return judge
+        return judge, list
     if not hasattr(model, "ainvoke"):
         raise ConfigError(f'judge: expected a LangChain chat model or "offline", got {type(model).__name__}')
-    return bound_judge(llms.from_model(model), Lane("judge", concurrency), retries=retries, options=options)
+    endpoint = llms.from_model(model)
+    judge = bound_judge(endpoint, Lane("judge", concurrency), retries=retries, options=options)
+    return judge, lambda: list(endpoint.findings.said)
 
 
 def embedder_from(model: Any, concurrency: int, retries: int) -> Embedder:
     """An embedder from LangChain embeddings, from `"offline"`, or from something that is an embedder already."""
-    if model == OFFLINE:
+    if isinstance(model, str) and model == OFFLINE:
         return embeddings.HashingEmbedder()
     if callable(getattr(model, "embed", None)):
         embedder: Embedder = model
