@@ -107,6 +107,7 @@ class _Plan(NamedTuple):
     takes: tuple[tuple[str, tuple[_Source, ...]], ...]
     extras: tuple[str, ...]
     trajectory: str | None
+    expected_trajectory: str | None
 
 
 class RowReader:
@@ -202,6 +203,8 @@ class RowReader:
                 told[source.name] = "messages" if talk else name
         if plan.trajectory is not None and all(name != "retrieved_contexts" for name, _ in plan.takes):
             told[plan.trajectory] = "retrieved_contexts"
+        if plan.expected_trajectory is not None and all(name != "reference_tool_calls" for name, _ in plan.takes):
+            told[plan.expected_trajectory] = "reference_tool_calls"
         return list(told.items())
 
     def _ready(self, raw: Any, row_id: str) -> Sample:
@@ -233,8 +236,10 @@ class RowReader:
             reading.into(values, name, value, column, notes, input_obj_field=self.input_obj_field)
         if self.structure and self.structure.get("disable") and "user_input" not in self.paths:
             values["user_input"] = json.dumps(_extras(row, row), ensure_ascii=False)
-        if plan.trajectory is not None and values.get("retrieved_contexts") is None:
+        if plan.trajectory is not None:
             reading.from_trajectory(row[plan.trajectory], plan.trajectory, values, notes)
+        if plan.expected_trajectory is not None:
+            reading.from_expected_trajectory(row[plan.expected_trajectory], values)
         if values.get("messages") is not None:
             reading.from_exchange(values)
 
@@ -280,11 +285,13 @@ class RowReader:
             takes.setdefault(field, []).append(_Source(column))
             used.add(column)
         trajectory = self.structure.get("trajectory_key", "intermediate_steps")
+        expected = self.structure.get("expected_trajectory_key", "expected_intermediate_steps")
         return _Plan(
             id_column=id_column,
             takes=tuple((name, tuple(takes[name])) for name in FIELDS if name in takes),  # ids after contexts
             extras=tuple(column for column in columns if column not in used),
             trajectory=trajectory if trajectory in known and not disabled else None,
+            expected_trajectory=expected if expected in known and not disabled else None,
         )
 
     def _id_column(self, known: Mapping[str, str], explicit: frozenset[str]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ragparity.core.errors import SampleError
@@ -59,14 +59,37 @@ def _question(value: Any, column: str, values: dict[str, Any], notes: list[str])
 
 
 def from_trajectory(steps: Any, column: str, values: dict[str, Any], notes: list[str]) -> None:
-    """Passages out of a workflow's steps, for a row that has none of its own."""
-    texts, ids = trajectories.tool_passages(steps, column)
-    if texts is None:
-        return
-    values["retrieved_contexts"] = texts
-    notes.append(f"retrieved_contexts: {len(texts)} taken from the tool outputs in {column}")
-    if ids is not None:
-        values.setdefault("retrieved_context_ids", ids)
+    """Passages and calls out of a workflow's steps, for a row that has no passages or no messages of its own."""
+    if values.get("retrieved_contexts") is None:
+        texts, ids = trajectories.tool_passages(steps, column)
+        if texts is not None:
+            values["retrieved_contexts"] = texts
+            notes.append(f"retrieved_contexts: {len(texts)} taken from the tool outputs in {column}")
+        if ids is not None:
+            values.setdefault("retrieved_context_ids", ids)
+    if values.get("messages") is None and trajectories.is_recorded(steps):
+        values["messages"] = _conversation(trajectories.tool_calls(steps), values)
+
+
+def from_expected_trajectory(steps: Any, values: dict[str, Any]) -> None:
+    """The calls that were wanted out of the steps that were wanted, for a row that does not name them otherwise."""
+    if values.get("reference_tool_calls") is None and trajectories.is_recorded(steps):
+        calls = trajectories.tool_calls(steps)
+        values["reference_tool_calls"] = tuple({"name": call["name"], "args": call["args"]} for call in calls)
+
+
+def _conversation(calls: Iterable[Mapping[str, Any]], values: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    """The question, each call with what came back, and the answer."""
+    talk: list[dict[str, Any]] = []
+    if (asked := values.get("user_input")) is not None:
+        talk.append({"role": "user", "content": asked, "tool_calls": []})
+    for call in calls:
+        made = {"name": call["name"], "args": call["args"]}
+        talk.append({"role": "assistant", "content": "", "tool_calls": [made]})
+        talk.append({"role": "tool", "content": call["output"], "tool_calls": []})
+    if (said := values.get("response")) is not None:
+        talk.append({"role": "assistant", "content": said, "tool_calls": []})
+    return tuple(talk)
 
 
 def from_exchange(values: dict[str, Any]) -> None:
