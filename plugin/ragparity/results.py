@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from ragparity.core.outcome import Failed, Outcome, Scored, Status, Undefined
 from ragparity.core.student import t_quantile
 from ragparity.core.values import plain, whole
+from ragparity.repetitions import Repetitions
+from ragparity.spending import cost_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,6 +89,8 @@ class Record:
     judge: str | None = None
     passed: bool | None = None
     calls: int = 0
+    cached_calls: int = 0
+    shared_calls: int = 0
     input_tokens: int | None = 0
     output_tokens: int | None = 0
     reasoning_tokens: int | None = None
@@ -122,6 +126,8 @@ class Record:
             and {"kind": failed.kind, "message": failed.message, "raw": failed.raw, "attempts": failed.attempts},
             "judge": self.judge,
             "calls": self.calls,
+            "cached_calls": self.cached_calls,
+            "shared_calls": self.shared_calls,
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,
             "reasoning_tokens": self.reasoning_tokens,
@@ -143,7 +149,7 @@ class Record:
         else:
             outcome = Failed(error["kind"], error["message"], error["attempts"], error["raw"], line["detail"])
         copied = ("row", "id", "key", "evaluator", "metric", "backend", "judge", "passed", "calls", "input_tokens")
-        more = ("output_tokens", "reasoning_tokens", "cached_tokens", "seconds")
+        more = ("output_tokens", "reasoning_tokens", "cached_tokens", "seconds", "cached_calls", "shared_calls")
         return cls(outcome=outcome, **{name: line[name] for name in (*copied, *more) if name in line})
 
 
@@ -154,14 +160,20 @@ def record(
     """A record; `passed` says whether a scored row reaches the threshold, and is nothing without one."""
     passed = None
     if threshold is not None and isinstance(outcome, Scored):
-        gap = outcome.value - threshold if higher_is_better else threshold - outcome.value
-        passed = gap >= -AT_THRESHOLD
+        passed = reaches(outcome.value, threshold, higher_is_better=higher_is_better)
     return Record(
         row=row, id=id, key=key, evaluator=evaluator, metric=metric, backend=backend, judge=judge,
-        outcome=outcome, passed=passed, calls=tally.calls,
+        outcome=outcome, passed=passed,
+        calls=tally.calls, cached_calls=tally.cached_calls, shared_calls=tally.shared_calls,
         input_tokens=tally.input_tokens, output_tokens=tally.output_tokens,
         reasoning_tokens=tally.reasoning_tokens, cached_tokens=tally.cached_tokens, seconds=seconds,
     )  # fmt: skip
+
+
+def reaches(score: float, threshold: float, *, higher_is_better: bool) -> bool:
+    """Whether a score is as good as a threshold, or as good as equal to it."""
+    gap = score - threshold if higher_is_better else threshold - score
+    return gap >= -AT_THRESHOLD
 
 
 @dataclass(slots=True)
@@ -185,15 +197,21 @@ class Summary:
     passed: int = 0
     judged_passed: int = 0
     calls: int = 0
+    cached_calls: int = 0
+    shared_calls: int = 0
     input_tokens: int | None = 0
     output_tokens: int | None = 0
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
     price: tuple[float, float] | None = None
+    repetitions: Repetitions = field(default_factory=Repetitions)
 
     def add(self, one: Record) -> None:
         """Count one record."""
         outcome = one.outcome
         if isinstance(outcome, Scored):
             self.scores.append(outcome.value)
+            self.repetitions.add(outcome.detail.get("repetitions", ()), outcome.detail.get("flip_rate"))
         elif isinstance(outcome, Undefined):
             self.undefined[outcome.why] += 1
         else:
@@ -203,10 +221,14 @@ class Summary:
         if one.passed is not None:
             self.judged_passed += 1
             self.passed += one.passed
-        self.calls += one.calls
+        for name in ("calls", "cached_calls", "shared_calls"):
+            setattr(self, name, getattr(self, name) + getattr(one, name))
         for name in ("input_tokens", "output_tokens"):
             seen, so_far = getattr(one, name), getattr(self, name)
             setattr(self, name, None if seen is None or so_far is None else so_far + seen)
+        for name in ("reasoning_tokens", "cached_tokens"):
+            if (seen := getattr(one, name)) is not None:
+                setattr(self, name, (getattr(self, name) or 0) + seen)
 
     @property
     def n_scored(self) -> int:
@@ -226,9 +248,7 @@ class Summary:
     @property
     def cost(self) -> float | None:
         """Tokens at the price of the judge; nothing without a price or where tokens are unknown."""
-        if self.price is None or self.input_tokens is None or self.output_tokens is None:
-            return None
-        return (self.input_tokens * self.price[0] + self.output_tokens * self.price[1]) / 1e6
+        return cost_of(self.input_tokens, self.output_tokens, self.price)
 
     def stderr(self) -> float | None:
         """s/√n with the sample standard deviation, absent under two scored rows."""
@@ -263,9 +283,14 @@ class Summary:
             "min": min(self.scores, default=None),
             "max": max(self.scores, default=None),
             "passed": self.passed if self.judged_passed else None,
+            "repetitions": self.repetitions.as_json(),
             "calls": self.calls,
+            "cached_calls": self.cached_calls,
+            "shared_calls": self.shared_calls,
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,
+            "reasoning_tokens": self.reasoning_tokens,
+            "cached_tokens": self.cached_tokens,
             "cost": self.cost,
             "errors": dict(self.errors),
             "undefined": dict(self.undefined),

@@ -20,7 +20,8 @@ from ragparity.core.errors import JudgeError, SampleError
 from ragparity.core.outcome import Failed, Outcome, Scored
 from ragparity.core.policy import Policies, score
 from ragparity.core.ports import Kit, Tally
-from ragparity.results import Record, record
+from ragparity.repetitions import flip_rate
+from ragparity.results import Record, reaches, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -95,7 +96,9 @@ async def run(
 
     async def meet(row: Row, content: str, evaluator: Evaluator) -> None:
         try:
-            write(*await _meet(row, content, evaluator))
+            made, tally = await _meet(row, content, evaluator)
+            if not tally.stopped:  # else a call that it needed was not made, and it counts as not run
+                write(made, tally)
         finally:
             room.release()
 
@@ -162,7 +165,12 @@ async def _outcome(row: Row, evaluator: Evaluator, tally: Tally) -> Outcome:
     if evaluator.reps == 1:
         return await _guarded(evaluator.metric, row, kit)
     draws = [replace(kit, draw=repetition * DRAWS_PER_REPETITION) for repetition in range(evaluator.reps)]
-    return repeated(await together(_guarded(evaluator.metric, row, one) for one in draws))
+    found = repeated(await together(_guarded(evaluator.metric, row, one) for one in draws))
+    if evaluator.threshold is None or not isinstance(found, Scored):
+        return found
+    higher = evaluator.metric.higher_is_better
+    verdicts = [reaches(one, evaluator.threshold, higher_is_better=higher) for one in found.detail["repetitions"]]
+    return replace(found, detail={**found.detail, "flip_rate": flip_rate(verdicts)})
 
 
 async def _guarded(metric: Metric, row: Row, kit: Kit) -> Outcome:
