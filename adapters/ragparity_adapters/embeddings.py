@@ -7,12 +7,12 @@ import hashlib
 import importlib
 import math
 import os
-import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ragparity.core.errors import ConfigError, MissingExtra, did_you_mean
-from ragparity.core.ports import Tally
+from ragparity.core.text import words as split_words
 from ragparity_adapters import foreign_errors
 from ragparity_adapters.llms import NIM_URL, LlmSpec, identity, without_credentials
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from langchain_core.embeddings import Embeddings
+
+    from ragparity.core.ports import Tally
 
 TYPES = ("openai", "nim", "langchain")
 DIMENSIONS = 512
@@ -92,8 +94,8 @@ class HashingEmbedder:
 
 def _hashed(text: str) -> list[float]:
     vector = [0.0] * DIMENSIONS
-    words = re.findall(r"\w+", text.casefold())
-    for feature in (*words, *(f"{a} {b}" for a, b in zip(words, words[1:], strict=False))):
+    words = split_words(text)
+    for feature in (*words, *(f"{a} {b}" for a, b in pairwise(words))):
         digest = hashlib.blake2b(feature.encode("utf-8", "replace"), digest_size=8).digest()
         number = int.from_bytes(digest, "big")
         vector[number % DIMENSIONS] += 1.0 if number >> 63 else -1.0
@@ -105,9 +107,8 @@ def check(spec: LlmSpec) -> None:
     """Raise `ConfigError` for what is wrong with an embedder entry and can be known without building a client."""
     where = f"embedders.{spec.name}"
     if spec.type not in TYPES:
-        raise ConfigError(
-            f"{where}._type: {spec.type!r} is not known here; known are {', '.join(TYPES)}.{did_you_mean(spec.type, TYPES)}"
-        )
+        known = f"known are {', '.join(TYPES)}.{did_you_mean(spec.type, TYPES)}"
+        raise ConfigError(f"{where}._type: {spec.type!r} is not known here; {known}")
     if spec.type != "langchain" and not spec.model_name:
         raise ConfigError(f"{where}: model_name is missing")
     if spec.type == "langchain" and "." not in str(spec.options.get("class", "")):

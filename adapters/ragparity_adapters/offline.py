@@ -14,6 +14,7 @@ from typing import Any
 
 from ragparity.core.errors import MalformedVerdict
 from ragparity.core.ports import Answer, Question, Rating, Scale, Structured, Tally, Usage
+from ragparity.core.text import words as split_words
 
 IDENTITY = "offline lexical judge: for wiring and smoke tests"
 
@@ -22,108 +23,31 @@ SUPPORTED = 0.7
 USEFUL = 0.5
 """Share of the words of a passage's sentence that the answer must hold for the passage to count as useful."""
 
-_COMMON = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "and",
-        "or",
-        "but",
-        "if",
-        "of",
-        "in",
-        "on",
-        "at",
-        "to",
-        "for",
-        "from",
-        "by",
-        "with",
-        "without",
-        "within",
-        "as",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "being",
-        "it",
-        "its",
-        "this",
-        "that",
-        "these",
-        "those",
-        "he",
-        "she",
-        "they",
-        "we",
-        "you",
-        "i",
-        "his",
-        "her",
-        "their",
-        "our",
-        "your",
-        "who",
-        "which",
-        "what",
-        "when",
-        "where",
-        "how",
-        "why",
-        "can",
-        "could",
-        "may",
-        "might",
-        "will",
-        "would",
-        "shall",
-        "should",
-        "must",
-        "do",
-        "does",
-        "did",
-        "has",
-        "have",
-        "had",
-        "not",
-        "no",
-        "than",
-        "then",
-        "there",
-        "here",
-        "also",
-        "about",
-        "after",
-        "before",
-        "during",
-        "into",
-        "over",
-        "under",
-        "up",
-        "down",
-        "out",
-        "so",
-        "such",
-        "only",
-        "very",
-        "more",
-        "most",
-        "some",
-        "any",
-        "each",
-        "per",
-    ]
-)
+# fmt: off
+_COMMON = frozenset((
+    "a", "an", "the", "and", "or", "but", "if", "of", "in", "on", "at", "to", "for", "from", "by", "with",
+    "without", "within", "as", "is", "are", "was", "were", "be", "been", "being", "it", "its", "this", "that",
+    "these", "those", "he", "she", "they", "we", "you", "i", "his", "her", "their", "our", "your", "who", "which",
+    "what", "when", "where", "how", "why", "can", "could", "may", "might", "will", "would", "shall", "should",
+    "must", "do", "does", "did", "has", "have", "had", "not", "no", "than", "then", "there", "here", "also",
+    "about", "after", "before", "during", "into", "over", "under", "up", "down", "out", "so", "such", "only",
+    "very", "more", "most", "some", "any", "each", "per",
+))
+# fmt: on
+"""English words that say little by themselves. Other languages have none here: their texts share a little more."""
 _REFUSALS = re.compile(
-    r"\b(i (do not|don't|cannot|can't|could not|couldn't)|no information|not (sure|able|specified|mentioned)|unable to|"
-    r"sorry|it depends|as an ai|don't know|do not know)\b",
+    r"\b(?:i (?:do not|don't|cannot|can't|could not|couldn't)|no information|not (?:sure|able|specified|mentioned)|"
+    r"unable to|sorry|it depends|as an ai|don't know|do not know|weiß (?:es |ich )?nicht|keine (?:angabe|information))|"
+    r"(?:分|わ)かりません|不知道",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
+_GREETINGS = re.compile(
+    r"(?:hello|hi|hey|welcome|thanks|thank you|good (?:morning|day|evening)|guten (?:morgen|tag|abend)|hallo|"
+    r"こんにちは|你好)\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?:[^.!?。！？\n]|[.](?=\S))+[.!?。！？]*")
+"""A full stop ends a sentence only before white space: `larkspur.toml` and `1.5` are whole."""
 
 
 class OfflineJudge:
@@ -154,11 +78,12 @@ class OfflineJudge:
 def words(text: str) -> set[str]:
     """The words that carry content, in a form that ignores case and a plural s.
 
+    Scripts that are written without spaces give their characters.
+
     >>> sorted(words("The buyers pay for 30 days."))
     ['30', 'buyer', 'day', 'pay']
     """
-    found = re.findall(r"[^\W_]+", text.casefold())
-    return {_stem(word) for word in found if word not in _COMMON}
+    return {_stem(word) for word in split_words(text) if word not in _COMMON}
 
 
 def _stem(word: str) -> str:
@@ -204,7 +129,12 @@ def _claims(data: Mapping[str, Any]) -> dict[str, Any]:
     text = str(data.get("answer") or data.get("response") or "")
     if is_refusal(text):
         return {"refusal": True, "claims": []}
-    return {"refusal": False, "claims": [one for one in sentences(text) if words(one) and not one.endswith("?")]}
+    return {"refusal": False, "claims": [one for one in sentences(text) if _is_claim(one)]}
+
+
+def _is_claim(sentence: str) -> bool:
+    """Whether a sentence states something; a question, a greeting or a bare "No." does not."""
+    return bool(words(sentence)) and not sentence.endswith(("?", "？")) and not _GREETINGS.match(sentence)
 
 
 def _verdicts(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -248,7 +178,7 @@ def _questions(data: Mapping[str, Any]) -> dict[str, Any]:
     text = str(data.get("response") or "")
     parts = sentences(text) or [text]
     wanted = int(data.get("how_many_questions", 1))
-    asked = [f"What about this: {parts[number % len(parts)].rstrip('.!?')}?" for number in range(wanted)]
+    asked = [f"{parts[number % len(parts)].rstrip('.!?。！？')}?" for number in range(wanted)]
     return {"questions": [{"question": one, "noncommittal": is_refusal(text)} for one in asked]}
 
 

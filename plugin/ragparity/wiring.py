@@ -20,6 +20,7 @@ from ragparity import dataset
 from ragparity.config import OFFLINE
 from ragparity.core.errors import ConfigError, EvaluationError, UnknownBackend, did_you_mean
 from ragparity.core.ports import RATED_WITH_REASON
+from ragparity.core.policy import admit
 from ragparity.core.prompt import Prompt
 from ragparity.middleware import Lane, Retrying, RetryingEmbedder
 from ragparity.registry import NativeBackend
@@ -182,7 +183,10 @@ def ceilings(plan: Plan, samples: Sequence[Any]) -> list[str]:
 
 def _asks(one: Planned, samples: Iterable[Any]) -> Iterator[Ask]:
     for sample in samples:
-        for ask in one.metric.asks(sample):
+        admitted = admit(sample, one.metric, one.entry.policies)
+        if not isinstance(admitted, tuple):  # nothing is asked about it
+            continue
+        for ask in one.metric.asks(admitted[0]):
             with_reason = ask.shape == "rating" and one.entry.judge.output == "structured"
             yield replace(ask, shape="structured", budget=RATED_WITH_REASON) if with_reason else ask
 
@@ -396,6 +400,34 @@ def embedder_from(model: Any, concurrency: int, retries: int) -> Embedder:
     if not hasattr(model, "aembed_documents"):
         raise ConfigError(f'embedder: expected LangChain embeddings or "offline", got {type(model).__name__}')
     return RetryingEmbedder(embeddings.from_embeddings(model), Lane("embedder", concurrency), retries)
+
+
+def is_buildable(entry: ModelEntry) -> bool:
+    """Whether a client for this type of entry can be made here; else the caller must bring one."""
+    return entry.type in (llms.BUILDERS if entry.section == "llms" else embeddings.TYPES)
+
+
+def adopt_llm(session: Session, name: str, model: Any) -> None:
+    """Take a LangChain chat model that was made elsewhere as the client of an llm entry; it is not closed here."""
+    if not hasattr(model, "ainvoke"):
+        raise ConfigError(f"llms.{name}: expected a LangChain chat model, got {type(model).__name__}")
+    session.endpoints[name] = llms.from_model(model, name)
+
+
+def adopt_embedder(session: Session, name: str, model: Any, *, concurrency: int, retries: int) -> None:
+    """Take LangChain embeddings that were made elsewhere as the client of an embedder entry."""
+    if not hasattr(model, "aembed_documents"):
+        raise ConfigError(f"embedders.{name}: expected LangChain embeddings, got {type(model).__name__}")
+    session.embedders[name] = RetryingEmbedder(
+        embeddings.from_embeddings(model, name), Lane(name, concurrency), retries
+    )
+
+
+def row_reader(
+    *, structure: Mapping[str, Any], id_key: str, fields: Mapping[str, str], input_obj_field: str | None
+) -> RowReader:
+    """A reader of rows that come from elsewhere; the options are those of `RowReader`."""
+    return RowReader(structure=structure, fields=fields, id_key=id_key, input_obj_field=input_obj_field)
 
 
 def read_python_rows(rows: Any, fields: Mapping[str, str] | None) -> Callable[[], Iterator[tuple[Row, ...]]]:
