@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from ragparity import dataset
 from ragparity.config import OFFLINE
 from ragparity.core.errors import ConfigError, EvaluationError, UnknownBackend, did_you_mean
-from ragparity.core.ports import RATED_WITH_REASON
 from ragparity.core.policy import admit
+from ragparity.core.ports import RATED_WITH_REASON
 from ragparity.core.prompt import Prompt
 from ragparity.middleware import Lane, Retrying, RetryingEmbedder
 from ragparity.registry import NativeBackend
