@@ -3,397 +3,404 @@
 An `Endpoint` belongs to one llm entry and is shared by every evaluator that uses it. What the endpoint
 shows about itself during a run (the token parameter it takes, parameters it refuses, whether it thinks
 aloud) is kept in `findings`, said once, and written to the manifest. The chat model that was passed in is
-never changed: settings travel with the call, or on a copy.
+never changed: settings travel with the call, or on a copy that is made once.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
-import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
 
 from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import RunnableBinding
 
-from ragparity.core.errors import JudgeError, JudgeUnavailable
+from ragparity.core.errors import JudgeRejected
 from ragparity.core.ports import Tally, Usage
-from ragparity_adapters import foreign_errors
+from ragparity_adapters import calls, foreign_errors
+from ragparity_adapters.chat_reply import Reply, message_in, reply_of, usage_of
+from ragparity_adapters.findings import (
+    LIMITS,
+    STRUCTURE,
+    Findings,
+    TokenParam,
+    is_about_structure,
+    is_about_system_message,
+    named_parameter,
+    room,
+)
 
-TokenParam = Literal["max_tokens", "max_completion_tokens", "none"]
-Finish = Literal["stop", "length", "filter", "refusal"]
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
-_LENGTH = {
-    "length",
-    "max_tokens",
-    "model_length",
-    "max_output_tokens",
-    "token_limit",
-    "max_length",
-    "incomplete",
-}
-_FILTERED = {
-    "content_filter",
-    "safety",
-    "blocklist",
-    "prohibited_content",
-    "guardrail_intervened",
-    "recitation",
-}
-_SAMPLING = ("temperature", "top_p", "seed", "stop", "n", "logprobs", "presence_penalty", "frequency_penalty")
-_STRUCTURED = ("response_format", "json_schema", "tool_choice", "tools", "strict", "structured output")
+__all__ = ["Endpoint", "Findings", "Reply", "Request", "StructureNotTaken", "StructuredBy", "TokenParam"]
+
 _LIMIT_FIELDS = ("max_tokens", "max_output_tokens", "max_new_tokens", "num_predict", "max_tokens_to_sample")
-_PARAMETER_STATUSES = (foreign_errors.HTTP_BAD_REQUEST, foreign_errors.HTTP_UNPROCESSABLE)
-_MOST_ADAPTATIONS = 6
+_SETTINGS = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "seed",
+    "stop",
+    "n",
+    "logprobs",
+    "top_logprobs",
+    "logit_bias",
+    "presence_penalty",
+    "frequency_penalty",
+    "reasoning_effort",
+    "reasoning",
+    "verbosity",
+    "service_tier",
+    "store",
+)
+_REFUSALS = (foreign_errors.HTTP_BAD_REQUEST, foreign_errors.HTTP_UNPROCESSABLE, foreign_errors.HTTP_NOT_IMPLEMENTED)
+_CLIENT_REFUSES = (TypeError, ValueError, NotImplementedError, AttributeError)
+_MOST_ADAPTATIONS = 8
+_MOST_COPIES = 64
 
 
 class StructureNotTaken(Exception):  # a signal to the ladder, not an error a user sees
-    """The endpoint refuses this way of asking for a structured answer; the ladder goes one rung down."""
+    """The endpoint refuses this way of asking for a structured answer; the ladder goes one rung down.
+
+    `certain`: the refusal speaks of the structure. Otherwise it may be about something else in the request.
+    """
+
+    def __init__(self, text: str, error: BaseException, *, certain: bool) -> None:
+        super().__init__(text)
+        self.error = error
+        self.certain = certain
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredBy:
+    """A structured answer asked for through LangChain's `with_structured_output`."""
+
+    schema: type[BaseModel]
+    method: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One call: messages, the token limit (`None`: unlimited), and how the structure is asked for."""
+    """One call: messages, the token limit (`None`: unlimited), and how the structure is asked for.
+
+    `body` are parts of the request body of an OpenAI-style client, `structured` is for all others.
+    """
 
     messages: tuple[BaseMessage, ...]
     limit: int | None
     timeout_s: float
     temperature: float | None = None
     body: Mapping[str, Any] = field(default_factory=dict)
-    structured: Callable[[BaseChatModel], Any] | None = None
+    structured: StructuredBy | None = None
+
+    @property
+    def asks_structure(self) -> bool:
+        """Whether more than plain text is asked for."""
+        return self.structured is not None or bool(self.body)
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What came back, told apart: text, reasoning, the arguments of a tool call, why it ended, tokens."""
+class _Form:
+    """In which form a request went out: what has changed since then need not be changed again."""
 
-    text: str
-    reasoning: str
-    tool_args: Any
-    finish: Finish
-    usage: Usage
+    token_param: str
     limit: int | None
-    parsed: Any = None
-
-    def raw(self) -> str:
-        """The text as a person would want to see it in an error."""
-        return self.text or (repr(self.tool_args) if self.tool_args is not None else self.reasoning)
-
-
-@dataclass(slots=True)
-class Findings:
-    """What an endpoint has shown about itself."""
-
-    token_param: TokenParam = "max_completion_tokens"
-    token_params_tried: set[str] = field(default_factory=set)
-    token_param_confirmed: bool = False
-    dropped: set[str] = field(default_factory=set)
-    rung: int = 0
-    rung_confirmed: bool = False
-    thinks: bool = False
-    system_message: bool = True
-    said: list[str] = field(default_factory=list)
-
-    def say(self, line: str) -> None:
-        """Keep a line for the user, once."""
-        if line not in self.said:
-            self.said.append(line)
+    dropped: frozenset[str]
+    system_message: bool
 
 
 class Endpoint:
     """A LangChain chat model behind one method, `call`.
 
-    `name` is the name of the llm entry, `ceiling` the token limit that the user set on it, `close` what closes
-    connections that belong to nobody else.
+    `name` is the name of the llm entry, `ceiling` the token limit that the user set on it; a limit that stands on
+    the model itself is a ceiling too.
     """
 
     def __init__(
         self,
-        model: BaseChatModel,
+        model: Any,
         *,
         name: str,
         identity: str,
         ceiling: int | None = None,
         token_param: TokenParam | None = None,
-        close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.name = name
-        self._close = close
         self.identity = identity
+        self._bound: dict[str, Any] = {}
+        self._config: Any = {}
+        while type(model) is RunnableBinding or type(model).__name__ == "_ChatModelBinding":
+            self._bound = {**model.kwargs, **self._bound}
+            self._config = {**model.config, **self._config}
+            model = model.bound
+        self.model = model
+        self.is_chat_model = isinstance(model, BaseChatModel)
         self.openai_family = any(cls.__name__ == "BaseChatOpenAI" for cls in type(model).__mro__) and not getattr(
             model, "use_responses_api", False
         )
-        self.limit_field = next((one for one in _LIMIT_FIELDS if one in type(model).model_fields), None)
-        set_on_model = getattr(model, self.limit_field) if self.limit_field else None
-        limits = [limit for limit in (ceiling, set_on_model) if isinstance(limit, int)]
-        self.ceiling = min(limits) if limits else None
-        if self.openai_family and set_on_model is not None and self.limit_field:
-            model = model.model_copy(update={self.limit_field: None})
-        self.model = model
-        self.findings = Findings(token_param=token_param or "max_completion_tokens")
-        self._left_behind: set[asyncio.Future[Any]] = set()
+        self._fields: Mapping[str, Any] = getattr(type(model), "model_fields", {})
+        self.limit_field = next((one for one in _LIMIT_FIELDS if one in self._fields), None)
+        self.ceiling = self._lowest(ceiling)
+        first = (token_param or "max_completion_tokens") if self.openai_family else (self.limit_field or "max_tokens")
+        self.findings = Findings(token_param=first)
+        self._blocks = calls.only_blocks(model)
+        self._clients = calls.ClientPerLoop(model)
+        self._of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[frozenset[str], Any]] = WeakKeyDictionary()
+        self._copies: dict[Any, Any] = {}
 
     async def aclose(self) -> None:
-        """Close the client's connections, where they are ours; on the loop on which they were opened."""
-        if self._close is not None:
-            await self._close()
+        """Close the connections that were opened on the running event loop, where they are ours."""
+        await self._clients.aclose()
+        self._of_loop.pop(asyncio.get_running_loop(), None)
+
+    @property
+    def structured_calls(self) -> str:
+        """Which ways of asking for structure the client has: `all`, `tool` alone, or `none`."""
+        if self.openai_family:
+            return "all"
+        if not self.is_chat_model:
+            return "none"
+        if type(self.model).with_structured_output is not BaseChatModel.with_structured_output:
+            return "all"
+        return "none" if type(self.model).bind_tools is BaseChatModel.bind_tools else "tool"
+
+    def can_limit(self, *, structured: bool) -> bool:
+        """Whether a token limit can be said in a call."""
+        return self.openai_family or self.limit_field is not None or not structured
 
     async def call(self, request: Request, tally: Tally) -> Reply:
         """One readable reply; raises a `JudgeError`, or `StructureNotTaken` for the ladder.
 
-        A refusal that names a parameter is mended once per parameter (renamed or dropped) and put again
-        at once, since the same request could never succeed.
+        A refusal that names a parameter is mended once per parameter (renamed, lowered or dropped) and the request
+        put again at once, since the same request could never succeed.
         """
+        limit = request.limit
         for _ in range(_MOST_ADAPTATIONS):
+            found = self.findings
+            limit = self._within_known_bounds(limit)
+            form = _Form(found.token_param, limit, found.dropped, found.system_message)
             try:
-                message = await self._once(request, tally)
-            except JudgeError:
-                raise
+                result = await self._once(request, form, tally)
             except _ClientFault as fault:
-                if self._adapts(fault.error, request):
-                    continue
-                known = foreign_errors.translate(fault.error, self.name)
-                if known is None:
-                    raise fault.error from None
-                raise known from fault.error
-            reply = self._read(message, request)
-            self._check_limit(reply)
+                adapted = self._adapts(fault.error, request, form)
+                if adapted is None:
+                    known = foreign_errors.translate(fault.error, self.name, speaks_openai=self.openai_family)
+                    if known is None:
+                        raise fault.error from None
+                    raise known from fault.error
+                limit = adapted.limit
+                continue
+            reply = reply_of(result, None if form.token_param == "none" else limit)
+            self._check_limit(reply, form)
             return reply
-        raise JudgeUnavailable(f"{self.name}: the endpoint refused {_MOST_ADAPTATIONS} forms of the request in a row")
+        text = f"{self.name}: the endpoint refused {_MOST_ADAPTATIONS} forms of the request in a row"
+        raise JudgeRejected(text, judge=self.identity)
 
     # -- one attempt on the wire
 
-    async def _once(self, request: Request, tally: Tally) -> Any:
-        task = self._start(request)
+    async def _once(self, request: Request, form: _Form, tally: Tally) -> Any:
         cost = Usage()
         try:
-            await asyncio.wait({task}, timeout=request.timeout_s)
-            if not task.done():
+            try:
+                future = await self._start(request, form)
+            except _CLIENT_REFUSES as error:
+                cost = Usage(input_tokens=0, output_tokens=0)
+                raise _ClientFault(error) from error
+            if not await calls.within(request.timeout_s, future):
                 raise foreign_errors.timed_out(self.name, request.timeout_s)
-            error = None if task.cancelled() else task.exception()
-            if error is not None:
-                if foreign_errors.status_of(error) is not None:
+            fault = foreign_errors.cut_off() if future.cancelled() else future.exception()
+            if fault is not None:
+                if foreign_errors.status_of(fault) is not None:
                     cost = Usage(input_tokens=0, output_tokens=0)
-                raise _ClientFault(error)
-            result = task.result()
-            cost = usage_of(_message_in(result))
+                raise _ClientFault(fault)
+            result = future.result()
+            cost = usage_of(message_in(result))
             return result
         finally:
             tally.call(cost)
-            if not task.done():
-                self._abandon(task)
 
-    def _start(self, request: Request) -> asyncio.Future[Any]:
-        model, kwargs = self._prepared(request)
-        messages = list(request.messages if self.findings.system_message else _merged(request.messages))
-        runnable = request.structured(model) if request.structured is not None else model
-        if type(self.model)._agenerate is BaseChatModel._agenerate:  # noqa: SLF001  # how LangChain marks a sync-only model
-            return _in_daemon_thread(lambda: runnable.invoke(messages, **kwargs))
-        return asyncio.ensure_future(runnable.ainvoke(messages, **kwargs))
+    async def _start(self, request: Request, form: _Form) -> asyncio.Future[Any]:
+        model, kwargs = await self._prepared(request, form)
+        messages = list(request.messages if form.system_message else _merged(request.messages))
+        if self._blocks:
+            return calls.in_daemon_thread(lambda: model.invoke(messages, self._config or None, **kwargs))
+        return cast(
+            "asyncio.Future[Any]", asyncio.ensure_future(model.ainvoke(messages, self._config or None, **kwargs))
+        )
 
-    def _prepared(self, request: Request) -> tuple[BaseChatModel, dict[str, Any]]:
-        """The model to call and the keyword arguments of this call."""
-        dropped = self.findings.dropped
-        model, kwargs = self.model, {}
-        on_copy: dict[str, Any] = {
-            name: None for name in dropped if name in type(model).model_fields and getattr(model, name) is not None
-        }
-        if request.temperature is not None and "temperature" not in dropped:
-            kwargs["temperature"] = request.temperature
-        body = dict(request.body)
+    async def _prepared(self, request: Request, form: _Form) -> tuple[Any, dict[str, Any]]:
+        """The runnable to call and the keyword arguments of this call."""
+        temperature = None if "temperature" in form.dropped else request.temperature
+        limit = None if form.token_param == "none" else form.limit
+        kwargs = {name: value for name, value in self._bound.items() if name not in form.dropped}
         if self.openai_family:
-            if request.limit is not None and self.findings.token_param != "none":
-                body[self.findings.token_param] = request.limit
-            tools = {name: body.pop(name) for name in ("tools", "tool_choice") if name in body}
-            kwargs |= tools
+            model = await self._openai_model(form.dropped)
+            kwargs |= {"temperature": temperature} if temperature is not None else {}
+            body = dict(request.body)
+            if limit is not None:
+                body[form.token_param] = limit
+            kwargs |= {name: body.pop(name) for name in ("tools", "tool_choice") if name in body}
             if body:
-                kwargs["extra_body"] = {**(getattr(model, "extra_body", None) or {}), **body}
-        elif request.limit is not None and self.findings.token_param != "none":
-            if self.limit_field is not None:
-                on_copy[self.limit_field] = request.limit
-            elif request.structured is None:
-                kwargs["max_tokens"] = request.limit
-        return (model.model_copy(update=on_copy) if on_copy else model), kwargs
+                set_by_user = {**(model.extra_body or {}), **(kwargs.get("extra_body") or {})}
+                kwargs["extra_body"] = {**set_by_user, **body}
+            return model, kwargs
+        on_copy: dict[str, Any] = {}
+        for name, value in (("temperature", temperature), (self.limit_field or "max_tokens", limit)):
+            if value is not None and name in self._fields:
+                on_copy[name] = value
+            elif value is not None and request.structured is None:
+                kwargs[name] = value
+        return self._copy(on_copy, form.dropped, request.structured), kwargs
 
-    def _abandon(self, task: asyncio.Future[Any]) -> None:
-        """Cancel a call and do not wait for it: a client that ignores cancellation must not hold the run."""
-        task.cancel()
-        self._left_behind.add(task)
-        task.add_done_callback(self._forget)
+    async def _openai_model(self, dropped: frozenset[str]) -> Any:
+        """The model without its own limit and without what the endpoint refuses, for the running event loop."""
+        loop = asyncio.get_running_loop()
+        ready = self._of_loop.get(loop)
+        if ready is None or ready[0] != dropped:
+            changes = {**self._without((*LIMITS, *dropped)), **await self._clients.fields()}
+            ready = self._of_loop[loop] = dropped, self.model.model_copy(update=changes) if changes else self.model
+        return ready[1]
 
-    def _forget(self, task: asyncio.Future[Any]) -> None:
-        self._left_behind.discard(task)
-        if not task.cancelled():
-            task.exception()
+    def _without(self, names: Sequence[str]) -> dict[str, Any]:
+        """The fields of a copy of the model that does not send these parameters."""
+        changes: dict[str, Any] = {
+            name: None for name in names if name in self._fields and getattr(self.model, name, None) is not None
+        }
+        for holder in ("model_kwargs", "extra_body"):
+            held = getattr(self.model, holder, None)
+            if isinstance(held, Mapping) and any(name in held for name in names):
+                changes[holder] = {name: value for name, value in held.items() if name not in names}
+        return changes
+
+    def _copy(self, changes: dict[str, Any], dropped: frozenset[str], structured: StructuredBy | None) -> Any:
+        """The model with these fields, made once for the calls that need the same ones."""
+        key = (*sorted(changes.items()), dropped, structured)
+        if key not in self._copies:
+            if len(self._copies) >= _MOST_COPIES:
+                self._copies.clear()
+            changes = {**self._without(tuple(dropped)), **changes}
+            model = self.model.model_copy(update=changes) if changes else self.model
+            if structured is not None:
+                model = model.with_structured_output(structured.schema, method=structured.method, include_raw=True)
+            self._copies[key] = model
+        return self._copies[key]
 
     # -- what the endpoint shows about itself
 
-    def _adapts(self, error: BaseException, request: Request) -> bool:
-        """Whether a refused request can be put again in another form; raises `StructureNotTaken` for the ladder."""
-        found, text = self.findings, foreign_errors.text_of(error)
-        refused = foreign_errors.status_of(error) in _PARAMETER_STATUSES
-        if not refused and not isinstance(error, TypeError | ValueError | NotImplementedError | AttributeError):
-            return False
-        named = _named_parameter(error, text, refused=refused)
-        asked_structure = request.structured is not None or bool({"response_format", "tools"} & request.body.keys())
-        if asked_structure and (named in _STRUCTURED or not refused):
-            raise StructureNotTaken(text) from None
-        if named in ("max_tokens", "max_completion_tokens") and request.limit is not None:
-            return self._other_token_param(f"refused {named}")
-        if named in _SAMPLING and named not in found.dropped and self._sends(named, request):
-            found.dropped.add(named)
-            found.say(f"{self.name}: the endpoint refuses {named}; it is left out from now on ({text})")
-            return True
-        if refused and found.system_message and re.search(r"system (role|message|prompt)", text, re.IGNORECASE):
-            found.system_message = False
-            found.say(f"{self.name}: the endpoint takes no system message; rules go to the user message")
-            return True
-        return False
+    def _adapts(self, error: BaseException, request: Request, form: _Form) -> _Form | None:
+        """The form in which a refused request is put again; raises `StructureNotTaken` for the ladder.
 
-    def _sends(self, name: str, request: Request) -> bool:
-        on_call = name == "temperature" and request.temperature is not None
-        return on_call or getattr(self.model, name, None) is not None
+        Another call may have learnt the same in the meantime; then the request only takes the new form.
+        """
+        found, text, status = self.findings, foreign_errors.text_of(error), foreign_errors.status_of(error)
+        if status and status >= foreign_errors.HTTP_BAD_REQUEST and is_about_system_message(text):
+            return self._no_system_message(form)
+        if foreign_errors.is_unreadable(error):
+            return None
+        refused = status in _REFUSALS
+        client_refuses = status is None and not self.openai_family and isinstance(error, _CLIENT_REFUSES)
+        if not refused and not client_refuses:
+            return None
+        if refused and form.limit is not None:
+            value, always = room(text, form.limit)
+            if value is not None:
+                return self._other_limit(value, form, always=always)
+        named = named_parameter(error, text, (*STRUCTURE, *self._sends(request, form)))
+        if named in LIMITS or (client_refuses and named == self.limit_field):
+            return self._other_token_param(f"refuses {named}", form)
+        if named is not None and named not in STRUCTURE:
+            if named not in found.dropped:
+                found.dropped |= {named}
+                found.say(f"{self.name}: the endpoint refuses {named}; it is left out from now on ({text})")
+            return form
+        if request.asks_structure and not foreign_errors.is_about_prompt(error):
+            certain = client_refuses or named in STRUCTURE or is_about_structure(text)
+            raise StructureNotTaken(text, error, certain=certain) from None
+        return None
 
-    def _other_token_param(self, why: str) -> bool:
-        """Switch to the other spelling of the token limit, then to none at all; false when all were tried."""
+    def _sends(self, request: Request, form: _Form) -> list[str]:
+        """The names of the settings that a request carries, as far as they can be left out."""
+        names = [name for name in _SETTINGS if getattr(self.model, name, None) is not None]
+        for holder in (getattr(self.model, "model_kwargs", None), getattr(self.model, "extra_body", None), self._bound):
+            names += list(holder or ())
+        if request.temperature is not None:
+            names.append("temperature")
+        return [name for name in names if name not in form.dropped]
+
+    def _no_system_message(self, form: _Form) -> _Form | None:
+        if not form.system_message:
+            return None
+        self.findings.system_message = False
+        self.findings.say(f"{self.name}: the endpoint takes no system message; rules go to the user message")
+        return form
+
+    def _other_limit(self, value: int, form: _Form, *, always: bool) -> _Form | None:
+        """Another value of the token limit: what the endpoint has room for, or its least, under the ceiling."""
         found = self.findings
-        found.token_params_tried.add(found.token_param)
-        order: tuple[TokenParam, ...] = ("max_tokens", "max_completion_tokens", "none")
+        if form.limit is not None and value > form.limit:
+            if self.ceiling is not None and value > self.ceiling:
+                return None
+            found.least = max(found.least, value)
+            found.say(f"{self.name}: the endpoint takes no token limit below {value}")
+        elif always:
+            found.most = value if found.most is None else min(found.most, value)
+            found.say(f"{self.name}: the endpoint takes no token limit above {value}")
+        else:
+            found.say(f"{self.name}: the context window leaves less room than asked for; the token limit is lowered")
+        return _Form(form.token_param, value, form.dropped, form.system_message)
+
+    def _within_known_bounds(self, limit: int | None) -> int | None:
+        if limit is None:
+            return None
+        limit = max(limit, self.findings.least)
+        return limit if self.findings.most is None else min(limit, self.findings.most)
+
+    def _other_token_param(self, why: str, form: _Form) -> _Form | None:
+        """Switch to the other spelling of the token limit, then to none at all; `None` when all were tried."""
+        found = self.findings
+        if form.token_param != found.token_param:
+            return form
+        found.token_params_tried.add(form.token_param)
+        order = ("max_tokens", "max_completion_tokens", "none") if self.openai_family else ("none",)
         other = next((one for one in order if one not in found.token_params_tried), None)
         if other is None:
-            return False
-        found.say(f"{self.name}: the endpoint {why}; the token limit is now sent as {other}")
+            return None
+        how = "no limit is sent any more" if other == "none" else f"the token limit is now sent as {other}"
+        found.say(f"{self.name}: the endpoint {why}; {how}")
         found.token_param = other
-        return True
+        return form
 
-    def _check_limit(self, reply: Reply) -> None:
+    def _check_limit(self, reply: Reply, form: _Form) -> None:
         """Notice an endpoint that ignores the token limit, and try the other spelling once."""
         found, written = self.findings, reply.usage.output_tokens
-        if reply.limit is None or written is None or not self.openai_family or found.token_param == "none":
+        if reply.limit is None or written is None or not self.openai_family or form.token_param != found.token_param:
             return
-        if written > reply.limit + 1 and not found.token_param_confirmed:
-            if not found.token_params_tried:
-                self._other_token_param(f"wrote {written} tokens where {found.token_param} said {reply.limit}")
+        if written > reply.limit + 1 and not found.token_param_confirmed and not found.token_params_tried:
+            self._other_token_param(f"wrote {written} tokens where {form.token_param} said {reply.limit}", form)
         elif written == reply.limit and reply.finish == "length":
             found.token_param_confirmed = True
 
-    def _read(self, result: Any, request: Request) -> Reply:
-        message = _message_in(result)
-        text, reasoning = _parts(message.content)
-        extra = message.additional_kwargs
-        reasoning = reasoning or str(extra.get("reasoning_content") or extra.get("reasoning") or "")
-        finish = finish_of(message)
-        if extra.get("refusal"):
-            text, finish = text or str(extra["refusal"]), "refusal"
-        calls = message.tool_calls
-        args = calls[0]["args"] if calls else None
-        if args is None and message.invalid_tool_calls:
-            args = message.invalid_tool_calls[0].get("args")
-        parsed = result.get("parsed") if isinstance(result, Mapping) else None
-        if not isinstance(result, Mapping | AIMessage):
-            parsed = result
-        return Reply(text, reasoning, args, finish, usage_of(message), request.limit, parsed)
+    # -- small things
+
+    def _lowest(self, ceiling: int | None) -> int | None:
+        """The lowest of the limits that the user set: on the entry, on the model, or in what the model sends along."""
+        limits: list[Any] = [ceiling, getattr(self.model, self.limit_field, None) if self.limit_field else None]
+        for holder in (getattr(self.model, "model_kwargs", None), getattr(self.model, "extra_body", None), self._bound):
+            limits += [(holder or {}).get(name) for name in LIMITS] if isinstance(holder, Mapping) else []
+        for name in LIMITS:
+            self._bound.pop(name, None)
+        known = [limit for limit in limits if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0]
+        return min(known, default=None)
 
 
-class _ClientFault(Exception):  # carries a client's error out of the task, is always caught here
+class _ClientFault(Exception):  # carries a client's error out of the call, is always caught here
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
         self.error = error
-
-
-def _in_daemon_thread(work: Callable[[], Any]) -> asyncio.Future[Any]:
-    """Run blocking work in a thread of its own, so that a hung call blocks neither the others nor the exit."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-
-    def settle(give: Callable[[Any], None], value: Any) -> None:
-        if not future.done():
-            give(value)
-
-    def run() -> None:
-        try:
-            result, error = work(), None
-        except BaseException as raised:  # noqa: BLE001  # carried over to the waiting task, whatever it is
-            result, error = None, raised
-        give, value = (future.set_result, result) if error is None else (future.set_exception, error)
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, give, value)
-
-    threading.Thread(target=run, name="ragparity-judge", daemon=True).start()
-    return future
-
-
-def _message_in(result: Any) -> AIMessage:
-    """The message in whatever a model or a structured runnable returned."""
-    if isinstance(result, Mapping) and isinstance(result.get("raw"), AIMessage):
-        message: AIMessage = result["raw"]
-        return message
-    return result if isinstance(result, AIMessage) else AIMessage(content="")
-
-
-def _parts(content: str | Sequence[Any]) -> tuple[str, str]:
-    """Text and reasoning of a message's content, which may be a list of parts."""
-    if isinstance(content, str):
-        return content, ""
-    text, reasoning = [], []
-    for part in content:
-        if isinstance(part, str):
-            text.append(part)
-        elif isinstance(part, Mapping):
-            kind = str(part.get("type", "text"))
-            if kind in ("thinking", "reasoning", "reasoning_content"):
-                said = part.get("thinking") or part.get("reasoning") or part.get("text") or part.get("summary") or ""
-                reasoning.append(str(said))
-            elif isinstance(part.get("text"), str):
-                text.append(part["text"])
-    return "".join(text), "".join(reasoning)
-
-
-def finish_of(message: AIMessage) -> Finish:
-    """Why the reply ended, from every spelling in use; unknown ones count as a normal end."""
-    about = message.response_metadata
-    word = next(
-        (
-            about[key]
-            for key in ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
-            if about.get(key)
-        ),
-        "",
-    )
-    folded = str(word).rpartition(".")[2].casefold()
-    if folded in _LENGTH:
-        return "length"
-    if folded in _FILTERED:
-        return "filter"
-    return "refusal" if folded == "refusal" else "stop"
-
-
-def usage_of(message: AIMessage) -> Usage:
-    """Tokens as reported; what is not reported is unknown."""
-    seen = message.usage_metadata
-    if not seen or not (seen.get("input_tokens") or seen.get("output_tokens")):
-        return Usage()
-    return Usage(
-        seen.get("input_tokens"),
-        seen.get("output_tokens"),
-        (seen.get("output_token_details") or {}).get("reasoning"),
-        (seen.get("input_token_details") or {}).get("cache_read"),
-    )
-
-
-def _named_parameter(error: BaseException, text: str, *, refused: bool) -> str | None:
-    """The request parameter that an error is about."""
-    stated = getattr(error, "param", None)
-    for name in (*_STRUCTURED, "max_completion_tokens", "max_tokens", *_SAMPLING):
-        if stated == name or (isinstance(stated, str) and stated.split(".")[0] == name):
-            return name
-    if not refused and not isinstance(error, TypeError):
-        return None
-    words = [name for name in ("max_completion_tokens", "max_tokens", *_STRUCTURED, *_SAMPLING) if len(name) > 1]
-    at = {name: where.start() for name in words if (where := re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE))}
-    return min(at, key=at.__getitem__) if at else None
 
 
 def _merged(messages: Sequence[BaseMessage]) -> list[BaseMessage]:

@@ -2,8 +2,10 @@
 
 A rating is asked for as one bare number within `RATING_TOKENS` tokens, or, with `output: structured`, as an
 object with the reason first. A structured answer is asked for down a ladder: JSON schema, tool call, JSON
-mode, prompt and parse. The first rung that works is kept for the run; a reply of the wrong shape, an empty
-one, or the schema echoed back is a miss of that rung, and the next attempt asks one rung lower.
+mode, prompt and parse. The form of the object is said in words on every rung, so that an endpoint which ignores
+a schema can still answer. The first rung that works is kept for the run; a reply of the wrong shape, an empty
+one, the schema echoed back, or one cut although it had all the room it needs is a miss of that rung, and the
+next attempt asks one rung lower.
 
 Each answer gets the budget that it needs, never above a ceiling that the user set. A judge that thinks
 aloud gets an allowance on top for the rest of the run, once it has shown it; text inside reasoning is never
@@ -12,31 +14,32 @@ read as an answer.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
-from pydantic import BaseModel, ValidationError
 
-from ragparity.core.errors import AmbiguousRating, JudgeRefused, MalformedVerdict, Truncated
+from ragparity.core.errors import AmbiguousRating, JudgeError, JudgeRefused, JudgeRejected, MalformedVerdict, Truncated
 from ragparity.core.ports import RATED_WITH_REASON, Answer, Question, Rating, Structured, Tally
 from ragparity.core.ports import Text as FreeText
 from ragparity_adapters import schemas
-from ragparity_adapters.endpoint import Endpoint, Reply, Request, StructureNotTaken
+from ragparity_adapters.chat_reply import as_text, declines
+from ragparity_adapters.endpoint import Endpoint, Reply, Request, StructuredBy, StructureNotTaken
 from ragparity_adapters.ratings import read_rating
 from ragparity_adapters.replies import read_object, strip_reasoning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from langchain_core.language_models.chat_models import BaseChatModel
+    from pydantic import BaseModel
 
 Rung = Literal["json_schema", "tool", "json_mode", "prompt"]
 RUNGS: tuple[Rung, ...] = ("json_schema", "tool", "json_mode", "prompt")
+_FIRST = {"all": 0, "tool": 1, "none": 3}
+_METHODS = {"json_schema": "json_schema", "tool": "function_calling", "json_mode": "json_mode"}
 
-THINKING_ALLOWANCE = 4096
-"""Tokens on top of an answer's own budget for a judge that thinks before it answers."""
+ALLOWANCES = (0, 4096, 16384)
+"""Tokens on top of an answer's own budget: for a judge that answers at once, thinks, thinks at length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,7 @@ class LangChainJudge:
         self.options = options or JudgeOptions()
         limits = [limit for limit in (endpoint.ceiling, self.options.max_tokens) if limit is not None]
         self.ceiling = min(limits) if limits else None
+        self._first = _FIRST[endpoint.structured_calls]
 
     @property
     def identity(self) -> str:
@@ -82,125 +86,151 @@ class LangChainJudge:
     async def ask(self, question: Question, tally: Tally) -> Answer:
         """One attempt at an answer; raises a `JudgeError`."""
         shape = question.shape
-        if isinstance(shape, Structured):
-            return await self._structured(question, shape.schema, tally)
-        if isinstance(shape, Rating):
-            if self.options.output == "structured":
-                return await self._rating_with_reason(question, shape, tally)
-            return await self._bare_rating(question, shape, tally)
-        return await self._free_text(question, shape, tally)
+        try:
+            if isinstance(shape, Structured):
+                return await self._structured(question, shape.schema, tally)
+            if isinstance(shape, Rating):
+                if self.options.output == "structured":
+                    return await self._rating_with_reason(question, shape, tally)
+                return await self._bare_rating(question, shape, tally)
+            return await self._free_text(question, shape, tally)
+        except JudgeError as error:
+            error.judge = self.identity
+            raise
 
     # -- the three shapes
 
     async def _free_text(self, question: Question, _shape: FreeText, tally: Tally) -> Answer:
-        reply = await self._reply(question, self._messages(question), question.budget, tally)
-        visible = self._visible(reply)
+        reply = await self._reply(question, self._messages(question), tally)
+        visible, _ = strip_reasoning(self._visible(reply))
         if reply.finish == "length":
-            raise self._truncated(question, reply, question.budget)
+            raise self._cut(reply)
         return Answer(visible, visible, usage=reply.usage)
 
     async def _bare_rating(self, question: Question, shape: Rating, tally: Tally) -> Answer:
         points = ", ".join(str(point) for point in shape.scale.points[:-1])
         rule = f"Answer with one number, {points} or {shape.scale.points[-1]}, and nothing else."
-        reply = await self._reply(question, self._messages(question, rule), question.budget, tally)
-        visible = self._visible(reply)
+
+        def read(reply: Reply) -> int:
+            return read_rating(self._visible(reply), shape.scale, cut=reply.finish == "length")
+
+        reply = await self._reply(question, self._messages(question, rule), tally, read=read)
         try:
-            rating = read_rating(visible, shape.scale, cut=reply.finish == "length")
-        except Truncated as error:
-            raise self._truncated(question, reply, question.budget) from error
-        except MalformedVerdict as error:
-            if reply.finish != "length":
-                raise
-            cut = self._truncated(question, reply, question.budget)
-            cut.retryable = True
-            raise cut from error
-        return Answer(rating, visible, usage=reply.usage)
+            rating = read(reply)
+        except (MalformedVerdict, AmbiguousRating, Truncated) as error:
+            raise self._unreadable(error, reply) from error
+        return Answer(rating, reply.raw(), usage=reply.usage)
 
     async def _rating_with_reason(self, question: Question, shape: Rating, tally: Tally) -> Answer:
         schema = schemas.rating_schema(shape.scale)
-        asked = Question(
-            question.prompt,
-            Structured(schema),
-            max(question.budget, RATED_WITH_REASON),
-            question.draw,
-            question.complaint,
-        )
-        answer = await self._structured(asked, schema, tally)
+        budget = max(question.budget, RATED_WITH_REASON)
+        answer = await self._structured(replace(question, shape=Structured(schema), budget=budget), schema, tally)
         rating = answer.value.rating
         if rating not in shape.scale.points:
             points = ", ".join(str(point) for point in shape.scale.points)
             text = f"{self.endpoint.name}: the rating {rating} is not one of {points}"
-            raise AmbiguousRating(text, judge=self.identity, raw=answer.raw)
+            raise AmbiguousRating(text, raw=answer.raw)
         return Answer(rating, answer.raw, reason=answer.value.reason, usage=answer.usage)
 
     async def _structured(self, question: Question, schema: type[BaseModel], tally: Tally) -> Answer:
-        found = self.endpoint.findings
+        rung = self._rung()
         while True:
-            rung = self._rung()
+            messages = self._structured_messages(question, schema, rung)
             try:
-                reply = await self._reply(
-                    question,
-                    self._structured_messages(question, schema, rung),
-                    question.budget,
-                    tally,
-                    rung=rung,
-                    schema=schema,
-                )
+                reply = await self._reply(question, messages, tally, rung=rung, schema=schema)
             except StructureNotTaken as refused:
-                if not self._down(rung, f"refuses {rung} ({refused})"):
-                    text = f"{self.endpoint.name}: the endpoint refuses structured answers by {rung}: {refused}"
-                    raise MalformedVerdict(text, judge=self.identity) from None
+                rung = self._refused_rung(rung, refused)
                 continue
+            except MalformedVerdict:
+                self._missed(rung)
+                raise
+            self._reached(rung)
             try:
                 value = self._object(reply, schema)
-            except (MalformedVerdict, AmbiguousRating) as error:
-                if reply.finish == "length":
-                    raise self._truncated(question, reply, question.budget) from error
-                error.judge, error.raw = self.identity, error.raw or reply.raw()
-                if not found.rung_confirmed and isinstance(error, MalformedVerdict):
-                    self._down(rung, f"did not answer in shape by {rung}")
-                raise
-            if not found.rung_confirmed and self.options.structured == "auto":
-                found.rung_confirmed = True
+            except (MalformedVerdict, AmbiguousRating, Truncated) as error:
+                told = self._unreadable(error, reply)
+                if isinstance(told, Truncated):
+                    # with a budget that should have done, asking in another way may still do
+                    told.retryable = not self._bound(reply) and told.kind == "truncated" and self._missed(rung)
+                elif isinstance(told, MalformedVerdict):
+                    self._missed(rung)
+                raise told from error
+            self._worked(rung)
             return Answer(value, reply.raw(), usage=reply.usage)
 
     # -- the ladder
 
     def _rung(self) -> Rung:
         pinned = self.options.structured
-        return pinned if pinned != "auto" else RUNGS[self.endpoint.findings.rung]
+        if pinned != "auto":
+            return pinned
+        rung = RUNGS[max(self.endpoint.findings.rung, self._first)]
+        fits = rung == "prompt" or self.ceiling is None or self.endpoint.can_limit(structured=True)
+        return rung if fits else "prompt"
 
-    def _down(self, missed: Rung, why: str) -> bool:
+    def _refused_rung(self, rung: Rung, refused: StructureNotTaken) -> Rung:
+        """The rung to ask on after a refusal; one that may be about something else changes nothing for others yet."""
+        if self.options.structured != "auto" or rung == "prompt":
+            text = f"{self.endpoint.name}: the endpoint refuses structured answers by {rung}: {refused}"
+            raise JudgeRejected(text) from refused.error
+        if refused.certain:
+            self._down(rung, f"refuses {rung} ({refused})")
+        return RUNGS[max(RUNGS.index(rung) + 1, RUNGS.index(self._rung()))]
+
+    def _missed(self, rung: Rung) -> bool:
+        """A reply on this rung was no answer; unless the rung has worked before, the next attempt asks lower."""
+        if self.endpoint.findings.rung_confirmed and self.endpoint.findings.rung == RUNGS.index(rung):
+            return False
+        return self._down(rung, f"did not answer in shape by {rung}")
+
+    def _down(self, rung: Rung, why: str) -> bool:
         """One rung lower, unless the user pinned one or another call has gone down already."""
-        found = self.endpoint.findings
-        if self.options.structured != "auto":
+        found, at = self.endpoint.findings, RUNGS.index(rung)
+        if self.options.structured != "auto" or rung == "prompt":
             return False
-        at = RUNGS.index(missed)
-        if found.rung > at:
-            return True
-        if at + 1 == len(RUNGS):
-            return False
-        found.rung, found.rung_confirmed = at + 1, False
-        found.say(f"{self.endpoint.name}: the endpoint {why}; structured answers are now asked for by {RUNGS[at + 1]}")
+        if found.rung <= at:
+            found.rung, found.rung_confirmed = at + 1, False
+            lower = RUNGS[at + 1]
+            found.say(f"{self.endpoint.name}: the endpoint {why}; structured answers are now asked for by {lower}")
         return True
 
+    def _reached(self, rung: Rung) -> None:
+        """The endpoint took a request on this rung, so a refusal that brought it here was about the structure."""
+        at = RUNGS.index(rung)
+        skipped = self.ceiling is not None and not self.endpoint.can_limit(structured=True)
+        if self.options.structured == "auto" and not skipped and at > max(self.endpoint.findings.rung, self._first):
+            self._down(RUNGS[at - 1], f"refuses {RUNGS[at - 1]}")
+
+    def _worked(self, rung: Rung) -> None:
+        """Keep the rung. An answer on a higher one that came late, after others went down, changes nothing."""
+        found, at = self.endpoint.findings, RUNGS.index(rung)
+        if self.options.structured == "auto" and at == max(found.rung, self._first):
+            found.rung, found.rung_confirmed = at, True
+
     def _structured_messages(self, question: Question, schema: type[BaseModel], rung: Rung) -> tuple[BaseMessage, ...]:
-        if rung in ("json_schema", "tool"):
+        form = schemas.form(schema)
+        if rung in ("json_schema", "tool") and question.prompt.text is not None:
             return self._messages(question)
-        rule = f"Answer with one JSON object of this form and nothing else: {schemas.form(schema)}"
-        return self._messages(question, rule)
+        if rung == "tool":
+            name = schemas.name_of(schema)
+            return self._messages(question, f"Answer by calling {name} with arguments of this form: {form}")
+        return self._messages(question, f"Answer with one JSON object of this form and nothing else: {form}")
 
     def _object(self, reply: Reply, schema: type[BaseModel]) -> BaseModel:
         """The object in a reply, wherever the rung put it."""
         if reply.finish in ("filter", "refusal"):
             raise self._refused(reply)
-        if reply.tool_args is not None and reply.finish != "length":
-            args = reply.tool_args
-            return read_object(args if isinstance(args, str) else json.dumps(args, ensure_ascii=False), schema)
+        if reply.tool_args:
+            if reply.finish == "length":
+                raise self._cut(reply)
+            said = [read_object(as_text(args), schema) for args in reply.tool_args]
+            if any(one != said[0] for one in said):
+                raise AmbiguousRating(f"the tool was called {len(said)} times with different arguments")
+            return said[0]
         visible, _ = strip_reasoning(reply.text)
         if not visible.strip() and reply.parsed is not None:
-            return _validated(reply.parsed, schema)
-        return read_object(self._visible(reply), schema)
+            return read_object(as_text(reply.parsed), schema)
+        return read_object(self._visible(reply), schema, cut=reply.finish == "length")
 
     # -- the call
 
@@ -208,16 +238,17 @@ class LangChainJudge:
         self,
         question: Question,
         messages: tuple[BaseMessage, ...],
-        budget: int,
         tally: Tally,
         *,
         rung: Rung | None = None,
         schema: type[BaseModel] | None = None,
+        read: Callable[[Reply], Any] | None = None,
     ) -> Reply:
-        """One reply, put again at once with more room where the first one shows that thinking used it up."""
-        for widened in (False, True):
-            limit = self._limit(budget, widened=widened)
-            body, structured = self._structure(rung, schema) if rung and schema else ({}, None)
+        """One reply, put again at once with more room where the first one shows that it had too little."""
+        body, structured = self._structure(rung, schema) if rung and schema else ({}, None)
+        budget, level = question.budget, self._level()
+        while True:
+            limit = self._limit(budget, level)
             request = Request(
                 messages=messages,
                 limit=limit,
@@ -234,61 +265,77 @@ class LangChainJudge:
                     "raw": reply.raw(),
                     "reasoning": reply.reasoning or None,
                     "finish": reply.finish,
-                    "limit": limit,
+                    "limit": reply.limit,
                 }
             )
-            if widened or reply.finish != "length" or not self._can_widen(reply, budget, rung):
+            if reply.finish != "length" or reply.limit is None or reply.limit < limit or _reads(read, reply):
                 return reply
-        return reply
+            if self.options.reasoning is not False and self._needs_room_to_think(reply, rated=read is not None):
+                level = max(level + 1, self.endpoint.findings.level)
+            elif read is None and budget == question.budget:
+                budget *= 2
+            else:
+                return reply
+            if level >= len(ALLOWANCES) or self._limit(budget, level) <= limit:
+                return reply
+            self._remember_level(level)
 
-    def _limit(self, budget: int, *, widened: bool) -> int:
-        """The token limit of a call: the budget, what thinking needs, never above the ceiling."""
-        thinks = self.options.reasoning or (self.options.reasoning is None and self.endpoint.findings.thinks)
-        limit = budget + THINKING_ALLOWANCE if thinks else (2 * budget if widened else budget)
+    def _level(self) -> int:
+        known = self.endpoint.findings.level
+        if self.options.reasoning is None:
+            return known
+        return max(1, known) if self.options.reasoning else 0
+
+    def _limit(self, budget: int, level: int) -> int:
+        """The token limit of a call: the budget and what thinking needs, never above the ceiling."""
+        limit = budget + ALLOWANCES[level]
         return limit if self.ceiling is None else min(limit, self.ceiling)
 
-    def _can_widen(self, reply: Reply, budget: int, rung: Rung | None) -> bool:
-        """Whether a cut reply is worth asking again with a higher limit; notes a judge that thinks aloud."""
-        found, before = self.endpoint.findings, reply.limit or 0
-        visible, thought = strip_reasoning(reply.text)
-        thinking = bool(thought or reply.reasoning) or not (visible.strip() or reply.tool_args is not None)
-        if thinking and self.options.reasoning is None and not found.thinks:
-            found.thinks = True
-            wider = self._limit(budget, widened=True)
-            if wider > before:
-                found.say(
-                    f"{self.endpoint.name}: the judge thinks before it answers; its token limit is raised by "
-                    f"{THINKING_ALLOWANCE} for the rest of the run"
-                )
-        if not thinking and rung is None:
-            return False
-        return self._limit(budget, widened=True) > before
+    def _needs_room_to_think(self, reply: Reply, *, rated: bool) -> bool:
+        """Whether a cut reply was spent on thinking, as far as one can see.
 
-    def _structure(
-        self, rung: Rung, schema: type[BaseModel]
-    ) -> tuple[Mapping[str, Any], Callable[[BaseChatModel], Any] | None]:
+        Prose in place of a rating counts as such: where a template holds the opening tag, the text of thinking
+        cannot be told from it before the closing tag comes.
+        """
+        visible, thought = strip_reasoning(reply.text)
+        if reply.tool_args:
+            return False
+        return rated or bool(thought or reply.reasoning) or not visible.strip()
+
+    def _remember_level(self, level: int) -> None:
+        found = self.endpoint.findings
+        if level > found.level:
+            found.level = level
+            found.say(
+                f"{self.endpoint.name}: the judge thinks before it answers; its token limit is raised by "
+                f"{ALLOWANCES[level]} for the rest of the run"
+            )
+
+    def _structure(self, rung: Rung, schema: type[BaseModel]) -> tuple[Mapping[str, Any], StructuredBy | None]:
         """How a rung asks: a request body for OpenAI-style clients, a structured runnable for others."""
         if rung == "prompt":
             return {}, None
-        if self.endpoint.openai_family:
-            if rung == "json_schema":
-                return {"response_format": schemas.response_format(schema)}, None
-            if rung == "json_mode":
-                return {"response_format": {"type": "json_object"}}, None
-            choice = {"type": "function", "function": {"name": schema.__name__}}
-            return {"tools": [schemas.tool(schema)], "tool_choice": choice}, None
-        method = {"json_schema": "json_schema", "tool": "function_calling", "json_mode": "json_mode"}[rung]
-        return {}, lambda model: model.with_structured_output(schema, method=method, include_raw=True)
+        if not self.endpoint.openai_family:
+            return {}, StructuredBy(schema, _METHODS[rung])
+        if rung == "json_schema":
+            return {"response_format": schemas.response_format(schema)}, None
+        if rung == "json_mode":
+            return {"response_format": {"type": "json_object"}}, None
+        choice = {"type": "function", "function": {"name": schemas.name_of(schema)}}
+        return {"tools": [schemas.tool(schema)], "tool_choice": choice}, None
 
     def _messages(self, question: Question, *more: str) -> tuple[BaseMessage, ...]:
+        """Rules in the system message, data in the user message; a verbatim prompt is the user message, unchanged."""
         prompt, rules = question.prompt, list(more)
+        if self.options.language and prompt.text is None:
+            rules.append(f"Write every text of your answer in {self.options.language}.")
         if question.complaint:
             rules.append(f"Your last reply could not be used: {question.complaint}")
         if prompt.text is not None:
-            return (HumanMessage("\n".join([prompt.text, *rules])),)
-        if self.options.language:
-            rules.append(f"Write every text of your answer in {self.options.language}.")
-        return SystemMessage(prompt.system(*rules)), HumanMessage(prompt.user())
+            user = HumanMessage(_sendable(prompt.text))
+            return (SystemMessage(_sendable("\n".join(rules))), user) if rules else (user,)
+        system, data = _sendable(prompt.system(*rules)), _sendable(prompt.user())
+        return (SystemMessage(system), HumanMessage(data)) if data.strip() else (HumanMessage(system),)
 
     # -- what a reply is worth
 
@@ -298,40 +345,75 @@ class LangChainJudge:
             raise self._refused(reply)
         visible, _ = strip_reasoning(reply.text)
         if visible.strip():
-            return visible
+            return reply.text
         if reply.finish == "length":
-            raise self._cut(reply, "truncated_reasoning")
+            raise self._cut(reply)
         where = " (its reasoning holds text, which is never read as an answer)" if reply.reasoning or reply.text else ""
-        text = f"{self.endpoint.name}: the judge's answer is empty{where}"
-        raise MalformedVerdict(text, kind="empty", judge=self.identity, raw=reply.raw())
+        raise MalformedVerdict(f"the judge's answer is empty{where}", kind="empty", raw=reply.raw())
 
-    def _truncated(self, _question: Question, reply: Reply, _budget: int) -> Truncated:
+    def _unreadable(self, error: JudgeError, reply: Reply) -> JudgeError:
+        """The error of a reply that cannot be read: cut, declined, or what its reader says."""
+        if reply.finish == "length":
+            cut = self._cut(reply)
+            cut.retryable = cut.kind == "truncated"
+            return cut
+        if isinstance(error, MalformedVerdict) and error.kind == "malformed" and declines(reply.text):
+            text = f"{self.endpoint.name}: the judge declined to answer; expected what the rules ask for"
+            return JudgeRefused(text, raw=reply.raw(), retryable=True)
+        said, prefix = str(error), f"{self.endpoint.name}: "
+        message = said if said.startswith(prefix) else prefix + said
+        return type(error)(message, kind=error.kind, raw=error.raw or reply.raw(), retryable=error.retryable)
+
+    def _bound(self, reply: Reply) -> bool:
+        """Whether a ceiling or the endpoint, not the answer's own need, set the limit that cut a reply."""
+        return self.ceiling is not None and reply.limit is not None and reply.limit >= self.ceiling
+
+    def _cut(self, reply: Reply) -> Truncated:
+        """The error of a cut reply: where it was cut, what the tokens went to, and what to change."""
         visible, _ = strip_reasoning(reply.text)
-        return self._cut(
-            reply, "truncated" if visible.strip() or reply.tool_args is not None else "truncated_reasoning"
+        kind: Literal["truncated", "truncated_reasoning"] = (
+            "truncated" if visible.strip() or reply.tool_args else "truncated_reasoning"
         )
-
-    def _cut(self, reply: Reply, kind: Literal["truncated", "truncated_reasoning"]) -> Truncated:
-        at = f"{self.endpoint.name}: the reply was cut at {reply.limit} tokens"
-        bound = self.ceiling is not None and reply.limit is not None and reply.limit >= self.ceiling
-        remedy = (
-            f"raise max_tokens ({self.ceiling}) of this llm entry" if bound else "the endpoint's own limit is lower"
-        )
-        spent = ", all of them spent on thinking" if kind == "truncated_reasoning" else ""
-        more = " or switch its thinking off" if kind == "truncated_reasoning" else ""
-        return Truncated(f"{at}{spent}; {remedy}{more}", kind=kind, judge=self.identity, raw=reply.raw())
+        thinking = kind == "truncated_reasoning"
+        spent = ", all of them spent on thinking" if thinking else ""
+        own = self.options.max_tokens is not None and self.ceiling == self.options.max_tokens
+        if self._bound(reply):
+            remedy = (
+                f"raise {'judge.max_tokens' if own else f'max_tokens of llms.{self.endpoint.name}'} ({self.ceiling})"
+            )
+        elif thinking and self.options.reasoning is False:
+            remedy = "leave judge.reasoning out, or set it to true"
+        elif thinking:
+            remedy = "ask for less thinking"
+        else:
+            remedy = "the answer has more than the room it needs; look at raw, or use another judge"
+        more = " or switch its thinking off" if thinking else ""
+        limit = "its own limit" if reply.limit is None else f"{reply.limit} tokens"
+        text = f"{self.endpoint.name}: the reply was cut at {limit}{spent}; {remedy}{more}"
+        return Truncated(text, kind=kind, raw=reply.raw())
 
     def _refused(self, reply: Reply) -> JudgeRefused:
         why = "a content filter stopped the reply" if reply.finish == "filter" else "the judge declined to answer"
-        return JudgeRefused(f"{self.endpoint.name}: {why}", judge=self.identity, raw=reply.raw())
+        return JudgeRefused(f"{self.endpoint.name}: {why}", raw=reply.raw())
 
 
-def _validated(parsed: Any, schema: type[BaseModel]) -> BaseModel:
-    """An object that a structured runnable parsed itself, held against the schema once more."""
-    if isinstance(parsed, schema):
-        return parsed
-    value = parsed.model_dump() if isinstance(parsed, BaseModel) else parsed
+def _reads(read: Callable[[Reply], Any] | None, reply: Reply) -> bool:
+    """Whether a cut reply says all that is needed."""
+    if read is None:
+        return False
     try:
-        return schema.model_validate(value)
-    except ValidationError as error:
-        raise MalformedVerdict(f"the object does not fit: {error.errors()[0]['msg']}", raw=repr(value)) from None
+        read(reply)
+    except (MalformedVerdict, AmbiguousRating, Truncated):
+        return False
+    return True
+
+
+def _sendable(text: str) -> str:
+    """Text without lone halves of a character, which no request can carry; they become question marks."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text

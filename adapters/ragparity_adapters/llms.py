@@ -89,15 +89,7 @@ def build(spec: LlmSpec) -> Endpoint:
 
     check(spec)
     model, token_param = BUILDERS[spec.type](spec)
-    client = getattr(model, "http_async_client", None) if spec.type != "langchain" else None
-    return Endpoint(
-        model,
-        name=spec.name,
-        identity=identity(spec),
-        ceiling=spec.max_tokens,
-        token_param=token_param,
-        close=client.aclose if client is not None else None,
-    )
+    return Endpoint(model, name=spec.name, identity=identity(spec), ceiling=spec.max_tokens, token_param=token_param)
 
 
 def from_model(model: BaseChatModel, name: str = "judge") -> Endpoint:
@@ -132,7 +124,7 @@ def _nim(spec: LlmSpec) -> tuple[BaseChatModel, TokenParam]:
 
 
 def _openai_client(spec: LlmSpec, base_url: str | None, api_key: str | None) -> BaseChatModel:
-    from ragparity_adapters.openai_client import LONG, JudgeChatOpenAI, http_client
+    from ragparity_adapters.openai_client import LONG, JudgeChatOpenAI
 
     options: dict[str, Any] = dict(spec.options)
     known = JudgeChatOpenAI.model_fields
@@ -143,7 +135,7 @@ def _openai_client(spec: LlmSpec, base_url: str | None, api_key: str | None) -> 
     if base_url:
         options["base_url"] = base_url
     options["api_key"] = api_key or os.environ.get("OPENAI_API_KEY") or "none"
-    options |= {"max_retries": 0, "timeout": LONG, "http_async_client": http_client()}
+    options |= {"max_retries": 0, "timeout": LONG}
     return _made(spec, lambda: JudgeChatOpenAI(model=spec.model_name, **options))
 
 

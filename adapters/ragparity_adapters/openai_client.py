@@ -1,36 +1,62 @@
-"""`ChatOpenAI` that keeps what OpenAI-compatible servers add to a reply: the text of the judge's reasoning."""
+"""OpenAI-style chat models that keep what servers add to a reply, and send nothing that the user did not set.
+
+Servers such as vLLM, NIM and DeepSeek's put thinking beside the content; LangChain's clients drop it. Here it is
+kept in `additional_kwargs["reasoning_content"]`, so that an empty answer after much thinking can be told from an
+empty answer. It is never read as an answer.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage
-from langchain_core.outputs import ChatResult
-from langchain_openai import ChatOpenAI
+from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from openai import DefaultAsyncHttpxClient
+
+if TYPE_CHECKING:
+    from langchain_core.outputs import ChatResult
 
 LONG = 86_400.0
 """Seconds; longer than any deadline of ours, so that ours is the one that counts."""
-
 _REASONING = ("reasoning_content", "reasoning")
 
 
 class JudgeChatOpenAI(ChatOpenAI):
-    """Servers such as vLLM, NIM and DeepSeek's put thinking beside the content; `ChatOpenAI` drops it.
+    """`ChatOpenAI` as a judge."""
 
-    It is kept in `additional_kwargs["reasoning_content"]`, so that an empty answer after much thinking can be told
-    from an empty answer. It is never read as an answer.
-    """
+    def _get_request_payload(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return _without_stream(super()._get_request_payload(*args, **kwargs))
 
     def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
-        result = super()._create_chat_result(response, generation_info)
-        choices = response.get("choices") if isinstance(response, dict) else getattr(response, "choices", None)
-        for generation, choice in zip(result.generations, choices or [], strict=False):
-            message = choice.get("message") if isinstance(choice, dict) else getattr(choice, "message", None)
-            said = next((text for name in _REASONING if (text := _field(message, name))), None)
-            if said and isinstance(generation.message, AIMessage):
-                generation.message.additional_kwargs["reasoning_content"] = str(said)
-        return result
+        return _with_reasoning(super()._create_chat_result(response, generation_info), response)
+
+
+class JudgeAzureChatOpenAI(AzureChatOpenAI):
+    """`AzureChatOpenAI` as a judge."""
+
+    def _get_request_payload(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return _without_stream(super()._get_request_payload(*args, **kwargs))
+
+    def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
+        return _with_reasoning(super()._create_chat_result(response, generation_info), response)
+
+
+def _without_stream(payload: dict[str, Any]) -> dict[str, Any]:
+    """The payload without `stream: false`, which is what leaving it out means (LangChain pops it in one case)."""
+    if payload.get("stream") is False and "response_format" not in payload:
+        del payload["stream"]
+    return payload
+
+
+def _with_reasoning(result: ChatResult, response: Any) -> ChatResult:
+    """The result with the thinking of each choice."""
+    choices = response.get("choices") if isinstance(response, dict) else getattr(response, "choices", None)
+    for generation, choice in zip(result.generations, choices or [], strict=False):
+        message = choice.get("message") if isinstance(choice, dict) else getattr(choice, "message", None)
+        said = next((text for name in _REASONING if (text := _field(message, name))), None)
+        if said and isinstance(generation.message, AIMessage):
+            generation.message.additional_kwargs["reasoning_content"] = str(said)
+    return result
 
 
 def _field(message: Any, name: str) -> Any:

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
-from ragparity.core.errors import AmbiguousRating, JudgeError, JudgeUnavailable, MalformedVerdict, Truncated
+from ragparity.core.errors import (
+    AmbiguousRating,
+    JudgeError,
+    JudgeRefused,
+    JudgeUnavailable,
+    MalformedVerdict,
+    Truncated,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -34,15 +41,42 @@ LONGEST_RETRY_AFTER = 120.0
 """Seconds that an endpoint may ask for; a longer wish is cut to this."""
 LONGEST_COMPLAINT = 300
 """Characters of a complaint that is fed back to the judge."""
+_TOO_LONG = "it was cut off before its end. Keep every text short"
+_DECLINED = "it gave no answer. This is a quality check of text that was written by others; only judge it"
+
+
+class Clock:
+    """Time, in seconds; a test may put a faster one in its place."""
+
+    def now(self) -> float:
+        """A moment; only differences mean anything."""
+        return time.monotonic()
+
+    def later(self, seconds: float, call: Callable[[], None]) -> asyncio.TimerHandle:
+        """Call something after a while."""
+        return asyncio.get_running_loop().call_later(seconds, call)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for a while."""
+        await asyncio.sleep(seconds)
 
 
 class Lane:
     """The way to one endpoint: at most `limit` calls in flight, one pause for all, one verdict when it is dead.
 
+    Those who wait go in the order in which they came; a question that is put again waits behind the others.
     `first_wait` and `longest_wait` bound the back-off, in seconds.
     """
 
-    def __init__(self, name: str, limit: int, *, first_wait: float = 0.5, longest_wait: float = 30.0) -> None:
+    def __init__(
+        self,
+        name: str,
+        limit: int,
+        *,
+        first_wait: float = 0.5,
+        longest_wait: float = 30.0,
+        clock: Clock | None = None,
+    ) -> None:
         if limit < 1:
             raise ValueError(f"{name}: at least one call must be in flight, not {limit}")
         self.name = name
@@ -50,6 +84,7 @@ class Lane:
         self.allowed = limit
         self.first_wait = first_wait
         self.longest_wait = longest_wait
+        self.clock = clock or Clock()
         self.in_flight = 0
         self.closed_by: JudgeError | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -57,6 +92,8 @@ class Lane:
         self._unanswered = 0
         self._failures = 0
         self._since_change = 0
+        self._lowered_at = float("-inf")
+        self._timer_of: asyncio.AbstractEventLoop | None = None
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
@@ -68,41 +105,62 @@ class Lane:
             self._leave()
 
     async def _enter(self) -> None:
-        while True:
-            self.check()
-            pause = self._open_at - time.monotonic()
-            if pause > 0:
-                await asyncio.sleep(pause)
-            elif self.in_flight < self.allowed:
-                self.in_flight += 1
-                return
-            else:
-                turn = asyncio.get_running_loop().create_future()
-                self._waiting.append(turn)
-                try:
-                    await turn
-                except asyncio.CancelledError:
-                    if turn.done() and not turn.cancelled():
-                        self._wake()
-                    raise
+        """Take a place, or wait until one is handed over: `_wake` counts it before the waiting task runs."""
+        self._check()
+        if not self._waiting and self.in_flight < self.allowed and self.clock.now() >= self._open_at:
+            self.in_flight += 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        self._wake()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                self._leave()
+            elif not turn.done():
+                turn.cancel()
+            raise
 
     def _leave(self) -> None:
         self.in_flight -= 1
         self._wake()
 
     def _wake(self) -> None:
-        """Let the longest waiting ones in, as many as there is room for; all of them when the lane is closed."""
-        room = len(self._waiting) if self.closed_by else self.allowed - self.in_flight
-        while room > 0 and self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                room -= 1
-
-    def check(self) -> None:
-        """Raise what closed the lane, if it is closed."""
+        """Hand free places to those who have waited longest; tell all of them when the lane is closed."""
         if (cause := self.closed_by) is not None:
-            raise type(cause)(str(cause), kind=cause.kind, judge=cause.judge, attempts=0, retryable=False)
+            while self._waiting:
+                turn = self._waiting.popleft()
+                if not turn.done():
+                    turn.set_exception(_again(cause))
+            return
+        pause = self._open_at - self.clock.now()
+        while self._waiting and self.in_flight < self.allowed:
+            turn = self._waiting[0]
+            if turn.done():
+                self._waiting.popleft()
+            elif pause > 0:
+                self._wake_later(pause)
+                return
+            else:
+                self._waiting.popleft()
+                self.in_flight += 1
+                turn.set_result(None)
+
+    def _wake_later(self, pause: float) -> None:
+        """One timer for all who wait out a pause; a timer of an event loop that has ended counts for nothing."""
+        loop = asyncio.get_running_loop()
+        if self._timer_of is not loop:
+            self._timer_of = loop
+            self.clock.later(pause, self._pause_over)
+
+    def _pause_over(self) -> None:
+        self._timer_of = None
+        self._wake()
+
+    def _check(self) -> None:
+        if (cause := self.closed_by) is not None:
+            raise _again(cause)
 
     def succeeded(self) -> None:
         """A call was answered: one more may be in flight after as many answers as are allowed now."""
@@ -114,40 +172,36 @@ class Lane:
             self._since_change = 0
             self._wake()
 
-    def failed(self, error: JudgeError, attempt: int) -> float:
+    def failed(self, error: JudgeError, attempt: int, began: float) -> float:
         """Seconds that this question waits before it is put again; where all should wait, the lane pauses.
 
         Everybody waits when the endpoint names a time or says "too many", or when nothing was answered since the
-        last few failures. A time-out is a question's own.
+        last few failures. A time-out is a question's own. `began` is when the call that failed went out.
         """
         if not isinstance(error, JudgeUnavailable):
             return 0.0
         self._failures += 1
-        wait = min(self.longest_wait, self.first_wait * 2 ** (attempt - 1)) * random.uniform(0.5, 1.0)  # noqa: S311  # jitter
-        if error.retry_after is not None:
+        jitter = random.uniform(0.5, 1.0)  # noqa: S311  # spreads retries, guards nothing
+        wait = min(self.longest_wait, self.first_wait * 2.0 ** (attempt - 1)) * jitter
+        if error.retry_after:
             wait = min(error.retry_after, LONGEST_RETRY_AFTER)
-        if error.kind == "rate_limit":
-            self._fewer()
-        everybody = error.kind == "rate_limit" or error.retry_after is not None or self._failures >= ALL_WAIT_AFTER
-        if everybody and error.kind != "timeout":
-            self._open_at = max(self._open_at, time.monotonic() + wait)
-            return 0.0
-        return wait
-
-    def _fewer(self) -> None:
-        """Halve what may be in flight, once per round of refusals."""
-        now = time.monotonic()
-        if now >= self._open_at:
+        if error.kind == "rate_limit" and began >= self._lowered_at:
             self.allowed = max(1, self.allowed // 2)
             self._since_change = 0
+            self._lowered_at = self.clock.now()
+        everybody = error.kind == "rate_limit" or error.retry_after is not None or self._failures >= ALL_WAIT_AFTER
+        if everybody and error.kind != "timeout":
+            self._open_at = max(self._open_at, self.clock.now() + wait)
+            return 0.0
+        return wait
 
     def gave_up(self, error: JudgeError) -> None:
         """A question got no answer after all attempts; after several in a row the lane is closed."""
         if error.ends_entry:
             self.close(error)
-        elif isinstance(error, JudgeUnavailable):
+        elif isinstance(error, JudgeUnavailable) and self.closed_by is None:
             self._unanswered += 1
-            if self._unanswered >= BREAK_AFTER and self.closed_by is None:
+            if self._unanswered >= BREAK_AFTER:
                 text = f"{self.name}: given up after {self._unanswered} questions without an answer; last: {error}"
                 self.close(JudgeUnavailable(text, kind=error.kind, judge=error.judge))
 
@@ -158,12 +212,17 @@ class Lane:
             self._wake()
 
 
+def _again(cause: JudgeError) -> JudgeError:
+    """What closed a lane, as the error of a question that was not put."""
+    return type(cause)(str(cause), kind=cause.kind, judge=cause.judge, attempts=0, retryable=False)
+
+
 class Retrying:
     """Puts a question again where that can change the answer, `retries` times after the first attempt.
 
-    A malformed reply is put again with what was wrong with it (in place of an earlier complaint, so a question
-    never grows). An endpoint that is busy or down is given time, all calls to it together. The error that is
-    raised in the end says how many attempts were made.
+    A reply that could not be used is put again with what was wrong with it, in place of an earlier complaint, so that
+    a question never grows, and with the number of the attempt, so that no two are alike. An endpoint that is busy or
+    down is given time, all calls to it together. The error that is raised in the end says how many attempts were made.
     """
 
     def __init__(self, judge: Judge, lane: Lane, retries: int) -> None:
@@ -179,11 +238,8 @@ class Retrying:
     async def ask(self, question: Question, tally: Tally) -> Answer:
         """An answer, or the error of the last attempt."""
 
-        async def put(last: JudgeError | None) -> Answer:
-            unreadable = isinstance(last, MalformedVerdict | AmbiguousRating | Truncated)
-            asked = question.again(str(last)[:LONGEST_COMPLAINT]) if unreadable else question
-            async with self._lane.slot():
-                return await self._judge.ask(asked, tally)
+        async def put(complaint: str) -> Answer:
+            return await self._judge.ask(question.again(complaint) if complaint else question, tally)
 
         return await _persist(self._lane, self._retries, put)
 
@@ -204,45 +260,63 @@ class RetryingEmbedder:
     async def embed(self, texts: Sequence[str], tally: Tally) -> list[list[float]]:
         """Vectors, or the error of the last attempt."""
 
-        async def put(_last: JudgeError | None) -> list[list[float]]:
-            async with self._lane.slot():
-                return await self._embedder.embed(texts, tally)
+        async def put(_complaint: str) -> list[list[float]]:
+            return await self._embedder.embed(texts, tally)
 
         return await _persist(self._lane, self._retries, put)
 
 
-async def _persist(lane: Lane, retries: int, put: Callable[[JudgeError | None], Awaitable[T]]) -> T:
-    """The result of `put`, tried again while that can help; `put` is given the error of the attempt before."""
-    last: JudgeError | None = None
-    attempts = 0
+async def _persist(lane: Lane, retries: int, put: Callable[[str], Awaitable[T]]) -> T:
+    """The result of `put`, tried again while that can help; `put` is given what was wrong with the last reply."""
+    complaint = ""
+    attempts, wait_s = 0, 0.0
 
     async def once() -> T:
-        nonlocal last, attempts
-        attempts += 1
-        try:
-            result = await put(last)
-        except JudgeError as error:
-            last = error
-            raise
-        lane.succeeded()
-        return result
+        nonlocal complaint, attempts, wait_s
+        async with lane.slot():
+            attempts += 1
+            began = lane.clock.now()
+            try:
+                result = await put(complaint)
+            except JudgeError as error:
+                wait_s = lane.failed(error, attempts, began)
+                complaint = _complaint(error, lane.name, attempts) or complaint
+                if isinstance(error, MalformedVerdict | AmbiguousRating | Truncated | JudgeRefused):
+                    lane.succeeded()
+                raise
+            lane.succeeded()
+            return result
 
-    def wait(state: RetryCallState) -> float:
-        return lane.failed(last, state.attempt_number) if last is not None else 0.0
+    def wait(_state: RetryCallState) -> float:
+        return wait_s
 
     retrying = AsyncRetrying(
         stop=stop_after_attempt(retries + 1),
         retry=retry_if_exception(_worth_another),
         wait=wait,
+        sleep=lane.clock.sleep,
         reraise=True,
     )
     try:
         return await retrying(once)
     except JudgeError as error:
-        error.attempts = attempts if error.attempts else attempts - 1
+        error.attempts = attempts
         lane.gave_up(error)
         raise
 
 
 def _worth_another(error: BaseException) -> bool:
     return isinstance(error, JudgeError) and error.retryable
+
+
+def _complaint(error: JudgeError, name: str, attempt: int) -> str:
+    """What to tell the judge about its last reply; nothing where there was none."""
+    if isinstance(error, Truncated):
+        what = _TOO_LONG
+    elif isinstance(error, JudgeRefused):
+        what = _DECLINED
+    elif isinstance(error, MalformedVerdict | AmbiguousRating):
+        what = str(error).removeprefix(f"{name}: ")[:LONGEST_COMPLAINT]
+    else:
+        return ""
+    return what if attempt == 1 else f"{what} (attempt {attempt + 1})"
