@@ -111,6 +111,9 @@ def check(spec: LlmSpec) -> None:
         raise ConfigError(f"{where}._type: {spec.type!r} is not known here; {known}")
     if spec.type != "langchain" and not spec.model_name:
         raise ConfigError(f"{where}: model_name is missing")
+    variable = {"openai": "OPENAI_API_KEY", "nim": "NVIDIA_API_KEY"}.get(spec.type)
+    if variable and not (spec.api_key or spec.base_url or os.environ.get(variable)):
+        raise ConfigError(f"{where}: api_key is missing; set it there or in the variable {variable}")
     if spec.type == "langchain" and "." not in str(spec.options.get("class", "")):
         raise ConfigError(f"{where}.class: expected an import path such as langchain_openai.OpenAIEmbeddings")
 
@@ -134,15 +137,15 @@ def build(spec: LlmSpec) -> LangChainEmbedder:
     model_kwargs = {name: options.pop(name) for name in list(options) if name not in known}
     if model_kwargs:
         options["model_kwargs"] = {**model_kwargs, **options.get("model_kwargs", {})}
-    embeddings = OpenAIEmbeddings(
-        model=str(spec.model_name),
-        api_key=key,  # type: ignore[arg-type]  # the client makes a secret of it
-        check_embedding_ctx_length=False,  # else a tokeniser file is fetched from a third host
-        max_retries=0,
-        timeout=LONG,
-        http_async_client=client,
-        **options,
-    )
+    options |= {
+        "model": spec.model_name,
+        "api_key": key,
+        "check_embedding_ctx_length": False,  # else a tokeniser file is fetched from a third host
+        "max_retries": 0,
+        "timeout": LONG,
+        "http_async_client": client,
+    }
+    embeddings = _made(spec, lambda: OpenAIEmbeddings(**options))
     return LangChainEmbedder(embeddings, name=spec.name, identity=identity(spec), close=client.aclose)
 
 
@@ -154,6 +157,15 @@ def from_embeddings(embeddings: Embeddings, name: str = "embedder") -> LangChain
     return LangChainEmbedder(embeddings, name=name, identity=f"{type(embeddings).__name__}/{model}{where}")
 
 
+def _made(spec: LlmSpec, make: Callable[[], Embeddings]) -> Embeddings:
+    """A client, or one line on why it cannot be made."""
+    try:
+        return make()
+    except (ValueError, TypeError) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise ConfigError(f"embedders.{spec.name}: the client cannot be made: {' '.join(lines[:3])[:300]}") from error
+
+
 def _by_class(spec: LlmSpec) -> Embeddings:
     module_name, _, class_name = str(spec.options["class"]).rpartition(".")
     try:
@@ -161,9 +173,12 @@ def _by_class(spec: LlmSpec) -> Embeddings:
     except ImportError as error:
         package = module_name.partition(".")[0].replace("_", "-")
         raise MissingExtra(
-            f"embedders.{spec.name}.class: {module_name} does not import; pip install {package}"
+            f"embedders.{spec.name}.class: {module_name} does not import ({error}); pip install {package}"
         ) from error
     except AttributeError:
         raise ConfigError(f"embedders.{spec.name}.class: {module_name} has no class {class_name}") from None
-    made: Embeddings = cls(**(spec.options.get("kwargs") or {}))
-    return made
+    from langchain_core.embeddings import Embeddings
+
+    if not isinstance(cls, type) or not issubclass(cls, Embeddings):
+        raise ConfigError(f"embedders.{spec.name}.class: {class_name} is no class of LangChain embeddings")
+    return _made(spec, lambda: cls(**(spec.options.get("kwargs") or {})))
