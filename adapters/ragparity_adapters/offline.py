@@ -10,11 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragparity.core.errors import MalformedVerdict
 from ragparity.core.ports import Answer, Question, Rating, Scale, Structured, Tally, Usage
 from ragparity.core.text import words as split_words
+
+if TYPE_CHECKING:
+    from ragparity.core.prompt import Prompt
 
 IDENTITY = "offline lexical judge: for wiring and smoke tests"
 
@@ -60,11 +63,11 @@ class OfflineJudge:
         tally.call(Usage(input_tokens=0, output_tokens=0))
         shape, data = question.shape, question.prompt.data
         if isinstance(shape, Rating):
-            rating = _rating(data, shape.scale)
+            rating = _rating(_named(question.prompt), shape.scale)
             return Answer(rating, str(rating))
         if isinstance(shape, Structured):
             fields = frozenset(shape.schema.model_fields)
-            fill = _BY_FIELDS.get(fields)
+            fill = _filler(question.prompt, fields)
             if fill is None:
                 text = f"the offline judge does not know how to fill {', '.join(sorted(fields))}; use a real judge"
                 raise MalformedVerdict(text, judge=IDENTITY, retryable=False)
@@ -73,6 +76,20 @@ class OfflineJudge:
             return Answer(shape.schema.model_validate(filled), raw)
         text = " ".join(str(value) for value in data.values())
         return Answer(text, text)
+
+
+def _filler(prompt: Prompt, fields: frozenset[str]) -> Callable[[Mapping[str, Any]], dict[str, Any]] | None:
+    """How to fill an object with these fields; a wrapped framework's prompt has data under its own names."""
+    from ragparity_adapters.offline_wrapped import known
+
+    return _BY_FIELDS.get(fields) if prompt.text is None else known(fields)
+
+
+def _named(prompt: Prompt) -> Mapping[str, Any]:
+    """The data of a prompt under the names of the native metrics."""
+    from ragparity_adapters.offline_wrapped import renamed
+
+    return prompt.data if prompt.text is None else renamed(prompt.data)
 
 
 def words(text: str) -> set[str]:
