@@ -12,11 +12,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from ragparity.core.errors import MalformedVerdict
 from ragparity.core.ports import Answer, Question, Rating, Scale, Structured, Tally, Usage
 from ragparity.core.text import words as split_words
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from ragparity.core.prompt import Prompt
 
 IDENTITY = "offline lexical judge: for wiring and smoke tests"
@@ -63,26 +67,30 @@ class OfflineJudge:
         tally.call(Usage(input_tokens=0, output_tokens=0))
         shape, data = question.shape, question.prompt.data
         if isinstance(shape, Rating):
-            rating = _rating(_named(question.prompt), shape.scale)
+            rating = rating_of(_named(question.prompt), shape.scale)
             return Answer(rating, str(rating))
         if isinstance(shape, Structured):
             fields = frozenset(shape.schema.model_fields)
-            fill = _filler(question.prompt, fields)
+            fill = _filler(question.prompt, shape.schema)
             if fill is None:
                 text = f"the offline judge does not know how to fill {', '.join(sorted(fields))}; use a real judge"
                 raise MalformedVerdict(text, judge=IDENTITY, retryable=False)
             filled = fill(data)
             raw = json.dumps(filled, ensure_ascii=False)
-            return Answer(shape.schema.model_validate(filled), raw)
+            try:
+                return Answer(shape.schema.model_validate(filled), raw)
+            except ValidationError as error:
+                text = f"the offline judge cannot fill this form: {error.errors()[0]['msg']}; use a real judge"
+                raise MalformedVerdict(text, judge=IDENTITY, raw=raw, retryable=False) from error
         text = " ".join(str(value) for value in data.values())
         return Answer(text, text)
 
 
-def _filler(prompt: Prompt, fields: frozenset[str]) -> Callable[[Mapping[str, Any]], dict[str, Any]] | None:
-    """How to fill an object with these fields; a wrapped framework's prompt has data under its own names."""
+def _filler(prompt: Prompt, schema: type[BaseModel]) -> Callable[[Mapping[str, Any]], dict[str, Any]] | None:
+    """How to fill an object of this schema; a wrapped framework's prompt has data under its own names."""
     from ragparity_adapters.offline_wrapped import known
 
-    return _BY_FIELDS.get(fields) if prompt.text is None else known(fields)
+    return _BY_FIELDS.get(frozenset(schema.model_fields)) if prompt.text is None else known(schema)
 
 
 def _named(prompt: Prompt) -> Mapping[str, Any]:
@@ -199,7 +207,7 @@ def _questions(data: Mapping[str, Any]) -> dict[str, Any]:
     return {"questions": [{"question": one, "noncommittal": is_refusal(text)} for one in asked]}
 
 
-def _rating(data: Mapping[str, Any], scale: Scale) -> int:
+def rating_of(data: Mapping[str, Any], scale: Scale) -> int:
     """A point of the scale from a share of words between 0 and 1."""
     response = str(data.get("response") or data.get("answer") or "")
     if "reference" in data:

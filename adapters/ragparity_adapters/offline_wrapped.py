@@ -6,9 +6,13 @@ As in `offline`, words are compared; the data are what stood as JSON at the end 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ragparity_adapters.offline import is_refusal, sentences, shared, support, words
+from ragparity.core.ports import Scale
+from ragparity_adapters.offline import is_refusal, rating_of, sentences, shared, support, words
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 Filled = dict[str, Any]
 MET = 0.5
@@ -19,8 +23,13 @@ RENAMED = {
 }  # fmt: skip
 
 
-def known(fields: frozenset[str]) -> Callable[[Mapping[str, Any]], Filled] | None:
-    """How to fill an object with these fields, where that is known."""
+def known(schema: type[BaseModel]) -> Callable[[Mapping[str, Any]], Filled] | None:
+    """How to fill an object of this schema, where that is known."""
+    fields = frozenset(schema.model_fields)
+    if "score" in fields and len(fields) == 2:  # noqa: PLR2004  # the grade and the words for it
+        grades = schema.model_json_schema()["properties"]["score"].get("enum", [1, 2, 3, 4, 5])
+        (words_field,) = fields - {"score"}
+        return lambda data: {words_field: "shared words", "score": _grade(data, grades)}
     return _BY_FIELDS.get(fields)
 
 
@@ -82,16 +91,21 @@ def _verdict(data: Mapping[str, Any]) -> Filled:
     """Whether a passage was useful, an outcome reached, or a response shares words with what was asked."""
     if "desired_outcome" in data:
         level = shared(_text(data, "desired_outcome"), _text(data, "arrived_outcome"))
-    elif "context" in data:
+        return {"reason": f"shares {level:.0%} of the words", "verdict": str(int(level >= MET))}
+    if "context" in data:
         level = shared(_text(data, "context"), _text(data, "answer"))
     else:
         level = shared(_text(data, "user_input"), _text(data, "response", "user_input"))
     return {"reason": f"shares {level:.0%} of the words", "verdict": int(level >= MET)}
 
 
-def _grade(data: Mapping[str, Any]) -> int:
+def _grade(data: Mapping[str, Any], grades: list[int]) -> int:
     level = shared(_text(data, "reference", "user_input"), _text(data, "response", "user_input"))
-    return 1 + round(4 * level)
+    return grades[round((len(grades) - 1) * level)]
+
+
+def _rating(data: Mapping[str, Any]) -> Filled:
+    return {"rating": rating_of(renamed(data), Scale((0, 2, 4) if "reference_answer" in data else (0, 1, 2)))}
 
 
 def _topics(data: Mapping[str, Any]) -> Filled:
@@ -140,8 +154,7 @@ _BY_FIELDS: dict[frozenset[str], Callable[[Mapping[str, Any]], Filled]] = {
     frozenset({"TP", "FP", "FN"}): _classes,
     frozenset({"reason", "verdict"}): _verdict,
     frozenset({"question", "noncommittal"}): _question,
-    frozenset({"feedback", "score"}): lambda data: {"feedback": "shared words", "score": _grade(data)},
-    frozenset({"reason", "score"}): lambda data: {"reason": "shared words", "score": _grade(data)},
+    frozenset({"rating"}): _rating,
     frozenset({"topics"}): _topics,
     frozenset({"refused_to_answer"}): lambda data: {"refused_to_answer": is_refusal(_text(data, "user_input"))},
     frozenset({"keyphrases"}): _keyphrases,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ragparity import wiring
 from ragparity.core.errors import MissingExtra
@@ -11,6 +11,23 @@ from ragparity.registry import NativeBackend, NativeMetric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+@runtime_checkable
+class Described(Protocol):
+    """A backend that can describe its metrics, also where its framework is not installed."""
+
+    def missing(self) -> str:
+        """Why its metrics cannot be used here, with the remedy; nothing where they can."""
+        ...
+
+    def about(self, name: str) -> tuple[str, str, str]:
+        """Fields read, judge calls, and range with direction of one metric, in words."""
+        ...
+
+    def card(self, name: str) -> str:
+        """The card of one metric."""
+        ...
 
 
 def split_name(name: str) -> tuple[str, str]:
@@ -29,6 +46,8 @@ def card(name: str) -> str:
     found = wiring.backend(backend_name)
     if isinstance(found, NativeBackend):
         return native_card(found.find(metric_name))
+    if isinstance(found, Described):
+        return found.card(metric_name)
     metric = found.build(metric_name, {})
     return f"{found.name}/{metric.name}\n\n{inspect.cleandoc(type(metric).__doc__ or metric.definition)}"
 
@@ -58,6 +77,11 @@ def rows(backend_name: str | None) -> Iterator[tuple[str, ...]]:
         if isinstance(found, NativeBackend):
             for cls in found.classes():
                 yield (name, cls.__name__, *_about(cls))
+        elif isinstance(found, Described):
+            if missing := found.missing():
+                yield (name, "(cannot be used)", missing, "", "")
+            for metric_name in found.names():
+                yield (name, metric_name, *found.about(metric_name))
         else:
             for metric_name in found.names():
                 yield (name, metric_name, "", "", "")

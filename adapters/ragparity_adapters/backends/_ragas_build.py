@@ -81,6 +81,14 @@ class RagasBackend:
         """Import Ragas; raises `MissingExtra`. Takes seconds, so not on an event loop."""
         load()
 
+    def missing(self) -> str:
+        """Why Ragas cannot be used here, with the remedy; nothing where it can."""
+        try:
+            check_installed()
+        except MissingExtra as error:
+            return str(error)
+        return ""
+
     def about(self, name: str) -> tuple[str, str, str]:
         """Fields read, judge calls, and range of a metric, in words."""
         entry, api, _ = self.find(name)

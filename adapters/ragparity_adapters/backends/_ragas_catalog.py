@@ -24,7 +24,7 @@ Api = Literal["collections", "legacy"]
 APIS: tuple[Api, ...] = ("collections", "legacy")
 Family = Literal[
     "claims", "precision", "recall", "entities", "noise", "factual", "correctness", "relevancy", "similarity",
-    "ratings", "binary", "graded", "summary", "goal", "topics", "sql", "ids", "quotes", "calls", "plain",
+    "ratings", "binary", "graded", "summary", "goal", "topics", "sql", "passages", "ids", "quotes", "calls", "plain",
 ]  # fmt: skip
 """How the outcome of a metric is read; see `_ragas_outcomes`."""
 
@@ -350,6 +350,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         concept="NonLLMContextPrecisionWithReference", legacy=("NonLLMContextPrecisionWithReference",),
         aliases=("non_llm_context_precision_with_reference",), reads=(CONTEXTS, "reference_contexts"),
+        family="passages",
         definition="average precision of passages whose best similarity to a reference context reaches the threshold",
         settings=_both(
             legacy={

@@ -65,13 +65,16 @@ def load() -> Ragas:
     """Ragas, imported by the first call; raises `MissingExtra` with the real cause."""
     global _ragas  # noqa: PLW0603  # one import per process is the point
     with _lock:
-        found = _ragas = _ragas or _import()
+        found = _ragas or _import()
+        _ragas = found
     return found
 
 
 async def ready() -> Ragas:
     """The same from a coroutine: the import runs in a thread, so that the event loop goes on."""
-    return _ragas or await asyncio.to_thread(load)
+    if _ragas is not None:
+        return _ragas
+    return await asyncio.to_thread(load)
 
 
 @lru_cache(maxsize=1)

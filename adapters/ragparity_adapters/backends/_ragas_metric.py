@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from ragparity.core.errors import ConfigError, JudgeError, MissingExtra, SampleError
 from ragparity.core.outcome import Undefined
 from ragparity_adapters.backends import _ragas_catalog as catalog
@@ -161,7 +163,7 @@ class RagasMetric:
             if session.error is not None:
                 session.error.detail = {**session.error.detail, **about}
                 raise session.error from error
-            text = f"{self.class_name} of Ragas ({self.api}) cannot score this row: {type(error).__name__}: {error}"
+            text = f"{self.class_name} of Ragas ({self.api}) cannot score this row: {_said(error)}"
             raise SampleError(text) from error
         finally:
             await session.close()
@@ -188,12 +190,9 @@ class RagasMetric:
             if known is not None:
                 raise SettledError(known)
 
-        grades = grades_of(self.settings.get("rubrics") or sample.rubrics) if entry.family == "graded" else None
-        if grades is None and entry.bounds == (1.0, 5.0):
-            grades = (1, 2, 3, 4, 5)
         return Manners(
             scale=entry.scale,
-            grades=grades,
+            grades=self._grades(sample),
             watch=watch,
             exclude_unknown=policies.unknown_verdict == "exclude" and entry.family in ("claims", "recall", "factual"),
             both_ratings=entry.family == "ratings" and policies.one_rating == "use",
@@ -201,6 +200,14 @@ class RagasMetric:
             data={name: _shown(getattr(sample, name)) for name in self.reads},
             embed_questions_with=sample.user_input if entry.family == "relevancy" else None,
         )
+
+    def _grades(self, sample: Sample) -> tuple[int, ...] | None:
+        """The grades that a judge may give: of the setting, of the row where the metric reads them, else 1 to 5."""
+        if "rubrics" in self.reads:
+            return grades_of(sample.rubrics)
+        if self.entry.family != "graded" or self.entry.bounds == catalog.ANY_NUMBER:
+            return None
+        return grades_of(self.settings.get("rubrics")) or (1, 2, 3, 4, 5)
 
     async def _ask_ragas(self, ragas: Ragas, sample: Sample, session: Session) -> tuple[Any, str | None]:
         template, models = _template(ragas, self.api, self.class_name, self.given)
@@ -223,6 +230,13 @@ class RagasMetric:
             if self.entry.multi_turn == "yes" or (self._by_messages(sample) and sample.response is None):
                 return await metric.multi_turn_ascore(multi_turn_sample(ragas, sample)), None
             return await metric.single_turn_ascore(single_turn_sample(ragas, sample)), None
+
+
+def _said(error: Exception) -> str:
+    """An error in one line."""
+    if isinstance(error, ValidationError):
+        return str(error.errors(include_url=False)[0]["msg"])
+    return f"{type(error).__name__}: {error}"
 
 
 def _shown(value: Any) -> Any:

@@ -235,13 +235,23 @@ def _precision(found: Found) -> Reading:
         {"passage": number, "text": text, "verdict": one.verdict, "reason": one.reason}
         for number, (text, one) in enumerate(zip(contexts, judged, strict=False))
     ]
+    detail = {"passages": passages, **_unknown(verdicts)}
+    hits = sum(1 for one in verdicts if one)
+    return Reading(average_precision(verdicts), f"{hits} of {len(verdicts)} passages are useful", detail)
+
+
+def average_precision(useful: Sequence[bool | None]) -> Fraction:
+    """Σ_k precision@k · useful_k / useful passages, 0 when none is useful.
+
+    >>> average_precision([True, False, True])
+    Fraction(5, 6)
+    """
     hits, total = 0, Fraction(0)
-    for rank, one in enumerate(verdicts, start=1):
+    for rank, one in enumerate(useful, start=1):
         if one:
             hits += 1
             total += Fraction(hits, rank)
-    detail = {"passages": passages, **_unknown(verdicts)}
-    return Reading(total / hits if hits else Fraction(0), f"{hits} of {len(verdicts)} passages are useful", detail)
+    return total / hits if hits else Fraction(0)
 
 
 def _recall(found: Found) -> Reading:
@@ -447,6 +457,23 @@ def _sql(found: Found) -> Reading:
     return Reading(Fraction(int(bool(verdict))), reason, {"verdict": verdict})
 
 
+def _passages(found: Found) -> Reading:
+    """Average precision of passages by their similarity to the reference contexts, as Ragas measures it."""
+    from rapidfuzz import distance
+
+    settings = found.settings
+    measures = {"hamming": distance.Hamming, "jaro": distance.Jaro, "jaro_winkler": distance.JaroWinkler}
+    measure = measures.get(settings.get("distance_measure", ""), distance.Levenshtein)
+    wanted = found.sample.reference_contexts or ()
+    closest = [
+        max((1 - measure.normalized_distance(one, other) for other in wanted), default=0.0)
+        for one in found.sample.retrieved_contexts or ()
+    ]
+    useful = [one >= settings.get("threshold", 0.5) for one in closest]
+    detail = {"similarities": closest, "useful": useful}
+    return Reading(average_precision(useful), f"{sum(useful)} of {len(useful)} passages are close enough", detail)
+
+
 def _ids(found: Found) -> Reading:
     if not found.sample.reference_context_ids:
         return Reading(undefined="no_reference_ids", reason="the row names no wanted id")
@@ -478,5 +505,5 @@ READERS: dict[str, Read] = {
     "claims": _claims, "precision": _precision, "recall": _recall, "entities": _entities, "noise": _noise,
     "factual": _factual, "correctness": _correctness, "relevancy": _relevancy, "ratings": _ratings,
     "binary": _binary, "graded": _graded, "summary": _summary, "goal": _goal, "topics": _topics, "sql": _sql,
-    "ids": _ids, "quotes": _quotes, "calls": _calls,
+    "passages": _passages, "ids": _ids, "quotes": _quotes, "calls": _calls,
 }  # fmt: skip
