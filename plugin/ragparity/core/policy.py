@@ -36,7 +36,7 @@ def admit(sample: Sample, metric: Metric, policies: Policies) -> tuple[Sample, d
     Absent and blank text is `missing:<field>`; contexts that are empty or all blank are `blank_contexts`;
     blank passages among others are dropped and counted.
     """
-    if policies.upstream and metric.backend != "native":
+    if _left_alone(metric, policies):
         return sample, {}
     changes: dict[str, Any] = {}
     kept: dict[str, Any] = {}
@@ -80,7 +80,14 @@ async def _one(metric: Metric, sample: Sample, kit: Kit) -> Scored | Undefined |
     outcome = await metric.score(ready, kit)
     if changes:
         outcome = replace(outcome, detail={**outcome.detail, **changes})
-    return within_bounds(outcome, metric) if isinstance(outcome, Scored) else outcome
+    if isinstance(outcome, Scored) and not _left_alone(metric, kit.policies):
+        return within_bounds(outcome, metric)
+    return outcome
+
+
+def _left_alone(metric: Metric, policies: Policies) -> bool:
+    """Whether a wrapped metric is to show its framework's own result."""
+    return policies.upstream and metric.backend != "native"
 
 
 def within_bounds(outcome: Scored, metric: Metric) -> Scored | Failed:
