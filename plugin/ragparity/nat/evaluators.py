@@ -1,0 +1,307 @@
+"""An entry of `eval.evaluators` as an evaluator of the toolkit: what is asked, of whom, and what comes out.
+
+Whatever is wrong with one entry (a metric that does not exist, a package that is missing) is the error of its items;
+the other evaluators of the file run.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from nat.builder.evaluator import EvaluatorInfo
+
+from ragparity import runner, wiring
+from ragparity.core.errors import ConfigError, EvaluationError, UnknownMetric
+from ragparity.evaluation import summary_of
+from ragparity.nat import entries, outputs, rows
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+
+    from nat.plugins.eval.data_models.evaluator_io import EvalOutputItem
+
+    from ragparity.config import EvalFile, EvaluatorEntry
+    from ragparity.core.row import Row
+    from ragparity.nat.rows import Layout
+    from ragparity.results import Record
+    from ragparity.runner import Evaluator
+
+logger = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_evaluator(config: Any, builder: Any) -> AsyncIterator[EvaluatorInfo | None]:
+    """The evaluator of an entry, and its clients until the evaluation has ended. Nothing for `skip: true`."""
+    entry = entries.read_entry(config)
+    if entry.skip:
+        logger.info("%s: skipped (skip: true)", _label(entry))
+        yield None  # the toolkit passes over an evaluator that is nothing: no file, no average
+        return
+    scoring = Scoring(entry, await _sides(config, builder), rows.layout_of(builder), builder.get_max_concurrency())
+    for side in scoring.sides:
+        if side.problem:
+            logger.error("%s: %s", scoring.label_of(side), side.problem)
+    info = EvaluatorInfo(config=config, evaluate_fn=scoring.evaluate, description=scoring.label)
+    if entry.enable_atif_evaluator:
+        info.evaluate_atif_fn = scoring.evaluate_atif
+    try:
+        yield info
+    finally:
+        await entries.close_session(builder)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One backend: the evaluator, or why there is none."""
+
+    backend: str
+    evaluator: Evaluator | None = None
+    problem: str = ""
+    has_metric: bool = True
+
+
+def _label(entry: EvaluatorEntry) -> str:
+    return (
+        entry.metric_name
+        if entry.backends or entry.type == entries.CROSSVALIDATE
+        else f"{entry.backend}/{entry.metric_name}"
+    )
+
+
+async def _sides(config: Any, builder: Any) -> list[Side]:
+    """The backends of an entry, in its order; where it leaves them open, all that have the metric."""
+    entry = entries.read_entry(config)
+    crossvalidates = entry.type == entries.CROSSVALIDATE
+    names = (entry.backends or wiring.backend_names()) if crossvalidates else (entry.backend,)
+    try:
+        llms = await entries.llm_entries(builder, entry.llm_name)
+        embedders = await entries.embedder_entries(builder, entry.embedder_name, entry.judge.retries)
+    except ConfigError as error:
+        return [Side(name, problem=str(error)) for name in names]
+    entry = entries.read_entry(config, llms)
+    sides = []
+    for name in names:
+        chosen = replace(entry, type="ragparity", backend=name, backend_in_name=name) if crossvalidates else entry
+        sides.append(_side(entries.file_of(chosen, builder, llms, embedders), name, entries.session_of(builder)))
+    if crossvalidates and not entry.backends:
+        return [side for side in sides if side.evaluator] or [side for side in sides if side.has_metric] or sides[:1]
+    return sides
+
+
+def _side(file: EvalFile, backend: str, session: wiring.Session) -> Side:
+    (entry,) = file.evaluators.values()
+    try:
+        metric_exists = _has_metric(backend, entry)
+        plan = wiring.make_plan(file, session=session)
+        if plan.problems:
+            problem = plan.problems[0].removeprefix(f"eval.evaluators.{entry.name}: ")
+            return Side(backend, problem=problem, has_metric=metric_exists)
+        return Side(backend, wiring.bind(plan, plan.evaluators[0], session))
+    except EvaluationError as error:
+        return Side(backend, problem=str(error))
+
+
+def _has_metric(backend: str, entry: EvaluatorEntry) -> bool:
+    try:
+        wiring.backend(backend).build(entry.metric_name, dict(entry.kwargs))
+    except UnknownMetric:
+        return False
+    except EvaluationError:
+        return True
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """What one entry does with the toolkit's items. `sides` has one backend, or those that are compared."""
+
+    entry: EvaluatorEntry
+    sides: Sequence[Side]
+    layout: Layout
+    concurrency: int
+
+    @property
+    def label(self) -> str:
+        """The entry for people: backend and metric."""
+        return _label(self.entry)
+
+    def label_of(self, side: Side) -> str:
+        """One backend of the entry for people."""
+        return f"{side.backend}/{self.entry.metric_name}"
+
+    @property
+    def compares(self) -> bool:
+        """Whether backends are compared."""
+        return self.entry.type == entries.CROSSVALIDATE
+
+    async def evaluate(self, eval_input: Any) -> outputs.Output:
+        """The ordinary lane: every column of the data set, and the recorded steps."""
+        items = eval_input.eval_input_items
+        raw = rows.from_items(items, self.layout)
+        hints = [rows.why_no_passages(one, self.layout) for one in items]
+        fields = dict(self.entry.fields)
+        if self.layout.whole:
+            fields.setdefault("response", rows.RESPONSE_OF_A_WHOLE_ROW)
+        return await self._score([one.id for one in items], raw, hints, fields, self.layout)
+
+    async def evaluate_atif(self, samples: Any) -> outputs.Output:
+        """The lane of trajectories: no columns, so no mapping of columns either."""
+        raw = rows.from_trajectories(samples)
+        return await self._score([one.item_id for one in samples], raw, [""] * len(raw), {}, None)
+
+    async def _score(
+        self,
+        ids: Sequence[Any],
+        raw: Sequence[Mapping[str, Any]],
+        hints: Sequence[str],
+        fields: Mapping[str, str],
+        layout: Layout | None,
+    ) -> outputs.Output:
+        try:
+            reader = wiring.row_reader(
+                structure=layout.structure if layout else {},
+                id_key=layout.id_key if layout else "id",
+                fields=fields,
+                input_obj_field=self.entry.input_obj_field,
+            )
+        except ConfigError as error:
+            return self._unbuilt(ids, f"config: {error}")
+        if not any(side.evaluator for side in self.sides):
+            return self._unbuilt(ids, self._problems())
+        read = list(reader.read_rows(raw))
+        by_side = await self._run(read)
+        columns: dict[str, list[EvalOutputItem] | str] = {}
+        for side in self.sides:
+            if side.evaluator is None:
+                columns[side.backend] = f"config: {side.problem}"
+                continue
+            records = by_side[side.backend]
+            columns[side.backend] = [
+                outputs.item(
+                    ids[n],
+                    one,
+                    side.evaluator,
+                    read[n],
+                    error=outputs.why(one, atif=layout is None, no_passages=hints[n]),
+                )
+                for n, one in enumerate(records)
+            ]
+        return self._compared(ids, columns, by_side) if self.compares else self._single(columns, by_side)
+
+    def _problems(self) -> str:
+        if not self.compares:
+            return f"config: {self.sides[0].problem}"
+        return "config: " + "; ".join(f"{side.backend}: {side.problem}" for side in self.sides)
+
+    def _unbuilt(self, ids: Sequence[Any], problem: str) -> outputs.Output:
+        logger.warning("%s: none of %d items has a score: %s", self.label, len(ids), problem)
+        counts = {
+            "n_total": len(ids),
+            "n_scored": 0,
+            "n_undefined": 0,
+            "n_failed": len(ids),
+            "coverage": 0.0 if ids else None,
+            "errors": {"config": len(ids)},
+        }
+        return outputs.output(outputs.unbuilt(ids, problem, self.label), self.entry.all_failed_average, counts)
+
+    async def _run(self, read: Sequence[Row]) -> dict[str, list[Record]]:
+        """The records of every backend, in the order of the rows."""
+        evaluators = {
+            side.backend: replace(side.evaluator, name=side.backend)
+            for side in self.sides
+            if side.evaluator is not None
+        }
+        found: dict[str, dict[int, Record]] = {name: {} for name in evaluators}
+        with _progress(len(read) * len(evaluators), self.label) as advance:
+
+            def write(one: Record, _tally: Any) -> None:
+                found[one.evaluator][one.row] = one
+                advance()
+
+            await runner.run(((row,) for row in read), list(evaluators.values()), write, concurrency=self.concurrency)
+        return {name: [records[row.index] for row in read] for name, records in found.items()}
+
+    def _single(
+        self, columns: Mapping[str, list[EvalOutputItem] | str], by_side: Mapping[str, Sequence[Record]]
+    ) -> outputs.Output:
+        (backend,) = columns
+        counts = self._counts(backend, by_side[backend])
+        scored = counts["n_scored"]
+        items = columns[backend]
+        values = [one.score for one in by_side[backend] if one.score is not None]
+        self._warn(len(items), scored, [one.error for one in items if not isinstance(one, str)])
+        return outputs.output(items if not isinstance(items, str) else [], self._average(values), counts)
+
+    def _compared(
+        self,
+        ids: Sequence[Any],
+        columns: Mapping[str, list[EvalOutputItem] | str],
+        by_side: Mapping[str, Sequence[Record]],
+    ) -> outputs.Output:
+        items = [
+            outputs.side_by_side(
+                one, {name: side if isinstance(side, str) else side[n] for name, side in columns.items()}
+            )
+            for n, one in enumerate(ids)
+        ]
+        values = [one.score for one in items if one.score is not None]
+        complete = sum(not one.reasoning["unscored"] for one in items)
+        counts = {
+            "n_total": len(items),
+            "n_scored": len(values),
+            "n_scored_by_all": complete,
+            "coverage": len(values) / len(items) if items else None,
+            "by_backend": {
+                name: side
+                if isinstance(side, str)
+                else {**self._counts(name, by_side[name]), "mean": _mean(by_side[name])}
+                for name, side in columns.items()
+            },
+        }
+        self._warn(len(items), complete, [text for one in items for text in one.reasoning["unscored"].values()])
+        return outputs.output(items, self._average(values), counts)
+
+    def _counts(self, backend: str, records: Sequence[Record]) -> dict[str, Any]:
+        evaluator = next(side.evaluator for side in self.sides if side.backend == backend)
+        if evaluator is None:
+            return {}
+        summary = summary_of(evaluator)
+        summary.n_total = len(records)
+        for one in records:
+            summary.add(one)
+        return outputs.counts_of(summary)
+
+    def _average(self, scores: Sequence[float]) -> float | None:
+        return math.fsum(scores) / len(scores) if scores else self.entry.all_failed_average
+
+    def _warn(self, total: int, scored: int, errors: Sequence[str | None]) -> None:
+        if scored < total:
+            first = next((text for text in errors if text), "")
+            logger.warning("%s: %d of %d items have no score; first: %s", self.label, total - scored, total, first)
+
+
+def _mean(records: Sequence[Record]) -> float | None:
+    scores = [one.score for one in records if one.score is not None]
+    return math.fsum(scores) / len(scores) if scores else None
+
+
+@contextmanager
+def _progress(total: int, label: str) -> Iterator[Callable[[], None]]:
+    """The toolkit's way of a progress bar, one for each evaluator; none where its bar package is missing."""
+    try:
+        from nat.plugins.eval.utils.tqdm_position_registry import TqdmPositionRegistry
+        from tqdm import tqdm
+    except ImportError:
+        yield lambda: None
+        return
+    position = TqdmPositionRegistry.claim()
+    try:
+        with tqdm(total=total, desc=label, position=position) as bar:
+            yield lambda: bar.update(1) and None
+    finally:
+        TqdmPositionRegistry.release(position)
