@@ -11,7 +11,9 @@ BETWEEN_LINES_S = 10.0
 class Progress(Protocol):
     """Is told after every record."""
 
-    def __call__(self, count: int, total: int) -> None: ...
+    def __call__(self, count: int, total: int) -> None:
+        """So many of all scores are done."""
+        ...
 
     def say(self, line: str) -> None:
         """Show a line without garbling the bar."""
@@ -43,6 +45,7 @@ class Lines:
         self._last = time.monotonic()
 
     def __call__(self, count: int, total: int) -> None:
+        """Write a line, if it is time for one."""
         now = time.monotonic()
         if count == total or now - self._last >= BETWEEN_LINES_S:
             self._last = now
@@ -72,6 +75,7 @@ class Bar:
         self._bar.start()
 
     def __call__(self, count: int, total: int) -> None:
+        """Move the bar."""
         self._bar.update(self._task, completed=count, total=total)
 
     def say(self, line: str) -> None:
