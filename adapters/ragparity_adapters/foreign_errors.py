@@ -85,7 +85,8 @@ def _stated(error: BaseException) -> Mapping[str, Any]:
 def text_of(error: BaseException) -> str:
     """What an error says, in one line, without anything that looks like a key."""
     body = getattr(error, "body", None)
-    said = (body if isinstance(body, Mapping) else _stated(error)).get("message")
+    about = body if isinstance(body, Mapping) else _stated(error)
+    said = next((about[key] for key in ("message", "detail", "error", "msg") if about.get(key)), None)
     text = " ".join(str(said or error or type(error).__name__).split())
     text = _SECRET.sub(lambda found: f"{found.group(1)}***", text)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
