@@ -54,6 +54,11 @@ def judge_at(server, **more):
     return {"judge": {"_type": "openai", "model_name": "m", "base_url": server.base_url, "api_key": "sk-very-secret-1", **more}}
 
 
+def alike(count):
+    """Rows that differ in their question only: the same question asked at once would be one call."""
+    return [dict(ROWS[0], id=str(number), question=f"Which port does gateway {number} use?") for number in range(count)]
+
+
 def run(*arguments):
     return CliRunner().invoke(main, list(arguments), catch_exceptions=False)
 
@@ -126,7 +131,7 @@ def test_a_judge_that_is_down_fails_every_row_and_still_writes_the_files():
 
 
 def test_a_wrong_key_ends_the_entry_after_the_calls_in_flight():
-    rows = [dict(ROWS[0], id=str(number)) for number in range(40)]
+    rows = alike(40)
     with FakeServer(reply=lambda _request: unauthorized()) as server:
         eval_file(ACCURACY, rows=rows, llms=judge_at(server), max_concurrency=4)
         done = run("eval", "eval.yml")
@@ -152,7 +157,7 @@ def test_too_many_requests_are_waited_for():
 
 
 def test_calls_in_flight_are_bounded_for_all_evaluators_of_an_entry_together():
-    rows = [dict(ROWS[0], id=str(number)) for number in range(12)]
+    rows = alike(12)
     with FakeServer(reply="2", latency=0.02) as server:
         both = {
             "accuracy": {"metric": "AnswerAccuracy", "llm_name": "judge"},
@@ -306,7 +311,7 @@ def test_resume_asks_only_about_what_is_missing_and_notices_a_changed_row():
 
 
 def test_limit_and_sample_choose_rows():
-    rows = [dict(ROWS[0], id=str(number)) for number in range(20)]
+    rows = alike(20)
     eval_file({"e": {"metric": "ExactMatch"}}, rows=rows)
     run("eval", "eval.yml", "--limit", "3")
     assert [key[1] for key in records()] == ["0", "1", "2"]
@@ -369,7 +374,7 @@ def test_list_and_explain_know_every_metric():
 
 def interrupted(server, seconds, *more):
     eval_file(
-        ACCURACY, rows=[dict(ROWS[0], id=str(number)) for number in range(60)], llms=judge_at(server), max_concurrency=2
+        ACCURACY, rows=alike(60), llms=judge_at(server), max_concurrency=2
     )
     command = [sys.executable, "-m", "ragparity", "eval", "eval.yml", *more]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ragparity.core.row import Row
     from ragparity.folder import RunFolder
     from ragparity.runner import Evaluator
+    from ragparity.spending import Budget
     from ragparity.wiring import Plan, Rows
 
 PACKAGES = ("ragparity", "langchain-core", "langchain-openai", "openai", "pydantic", "ragas", "nvidia-nat-core")
@@ -80,7 +81,7 @@ class Choice:
 
 @dataclass(slots=True)
 class Finished:
-    """What a run came to. `cancelled` says that it was stopped before its end."""
+    """What a run came to. `cancelled` says that it was stopped before its end, `stopped` by which budget."""
 
     summaries: dict[str, Summary]
     checks: list[Check] = field(default_factory=list)
@@ -88,6 +89,7 @@ class Finished:
     slices: dict[str, dict[str, dict[str, Summary]]] = field(default_factory=dict)
     troubles: Troubles = field(default_factory=Troubles)
     cancelled: bool = False
+    stopped: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """The content of `summary.json`."""
@@ -95,6 +97,8 @@ class Finished:
             "evaluators": {name: one.as_json() for name, one in self.summaries.items()},
             "gate": [one.as_json() for one in self.checks],
         }
+        if self.stopped:
+            content["stopped"] = self.stopped
         if self.slices:
             content["slices"] = {
                 column: {
@@ -106,8 +110,12 @@ class Finished:
 
     @property
     def passed(self) -> bool:
-        """No gate failed, and every evaluator has a scored row."""
-        return all(one.passed for one in self.checks) and all(one.n_scored for one in self.summaries.values())
+        """No gate failed, every evaluator has a scored row, and no budget ended the run."""
+        return (
+            not self.stopped
+            and all(one.passed for one in self.checks)
+            and all(one.n_scored for one in self.summaries.values())
+        )
 
 
 class _Run:
@@ -169,17 +177,20 @@ async def evaluate_file(
     choice: Choice,
     limits: Mapping[str, Limits],
     slices: Sequence[str] = (),
+    budget: Budget | None = None,
     progress: Callable[[int, int], None],
     say: Callable[[str], None],
 ) -> Finished:
     """Run a plan into a folder. A cancelled run is summarised too, then the cancellation goes on.
+
+    `budget` stands in place of the file's. A run that it ends is summarised, and can be resumed.
 
     Nothing in the folder is touched before the clients are made and the baseline is read. Raises `ConfigError`, and
     `OSError` where a file cannot be written (what was written before stays).
     """
     baseline = _baseline(plan)
     total = _total(rows, choice)
-    session = wiring.open_session(plan, rows)
+    session = wiring.open_session(plan, rows, budget=budget)
     began = datetime.now(UTC)
     run = _Run(session.evaluators, total, slices)
     done, meetings = run.done, total * len(session.evaluators)
@@ -192,9 +203,13 @@ async def evaluate_file(
         folder.write(one, tally)
         run.add(one)
         progress(run.count, meetings)
-        for line in session.findings()[len(done.findings) :]:
-            done.findings.append(line)
-            say(line)
+        tell()
+
+    def tell() -> None:
+        for line in session.findings():
+            if line not in done.findings:
+                done.findings.append(line)
+                say(line)
 
     def noted() -> Iterator[Sequence[Row]]:
         for views in chosen():
@@ -213,6 +228,7 @@ async def evaluate_file(
                 **manifest,
                 "judges": session.judges_json(),
                 "findings": done.findings,
+                **({"stopped": done.stopped} if done.stopped else {}),
                 "finished": ended and ended.isoformat(timespec="seconds"),
             },
         )
@@ -236,10 +252,12 @@ async def evaluate_file(
         await score_all()
     finally:
         await session.aclose()
+    tell()
+    done.stopped = session.around.spending.stopped
     for column in slices:
         if set(done.slices[column]) == {NO_VALUE}:
             say(f"--slice {column}: no row has such a column")
-    finish(datetime.now(UTC))
+    finish(None if done.stopped else datetime.now(UTC))
     return done
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragparity import dataset
+from ragparity.around import Around, model_settings, replies_of
 from ragparity.config import OFFLINE
 from ragparity.core.errors import ConfigError, EvaluationError, UnknownBackend, did_you_mean
 from ragparity.core.policy import admit
@@ -25,6 +26,7 @@ from ragparity.core.prompt import Prompt
 from ragparity.middleware import Lane, Retrying, RetryingEmbedder
 from ragparity.registry import NativeBackend
 from ragparity.runner import Evaluator
+from ragparity.spending import Spending
 from ragparity_adapters import embeddings, llms
 from ragparity_adapters.fields import RowReader
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from ragparity.config import EvalFile, EvaluatorEntry, ModelEntry
     from ragparity.core.ports import Ask, Backend, Embedder, Judge, Metric
     from ragparity.core.row import Row
+    from ragparity.spending import Budget
     from ragparity_adapters.endpoint import Endpoint
 
 NATIVE = "native"
@@ -143,7 +146,13 @@ def _choices(entries: Mapping[str, Any]) -> str:
 
 
 def _usable(file: EvalFile, entry: ModelEntry) -> ModelEntry:
-    if unset := file.unset_variables(entry):
+    unset = file.unset_variables(entry)
+    if file.general.ragparity.cache.mode == "replay":
+        # Nobody is asked, so no key is needed.
+        key = file.tree[entry.section][entry.name].get("api_key")
+        unset = [name for name in unset if name not in getattr(key, "names", ())]
+        entry = replace(entry, api_key=entry.api_key or "none")
+    if unset:
         where = f"{entry.section}.{entry.name}"
         raise ConfigError(f"{where}: the variable {unset[0]} is not set; set it, or give a default: ${{{unset[0]}:-…}}")
     return entry
@@ -273,15 +282,19 @@ class Session:
     lanes: dict[str, Lane] = field(default_factory=dict)
     embedders: dict[str, Embedder] = field(default_factory=dict)
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    around: Around = field(default_factory=Around)
 
     async def aclose(self) -> None:
-        """Close the connections of every client."""
-        for close in self.closing:
-            await close()
+        """Close the connections of every client, and the cache."""
+        try:
+            for close in self.closing:
+                await close()
+        finally:
+            self.around.close()
 
     def findings(self) -> list[str]:
-        """What the endpoints have shown about themselves, in sentences."""
-        return [line for one in self.endpoints.values() for line in one.findings.said]
+        """What the endpoints have shown about themselves, and remarks on cache and budget, in sentences."""
+        return [*(line for one in self.endpoints.values() for line in one.findings.said), *self.around.said()]
 
     def judges_json(self) -> dict[str, Any]:
         """Identity, rung and token parameter of every endpoint, for the manifest."""
@@ -300,9 +313,16 @@ class Session:
         }
 
 
-def open_session(plan: Plan, rows: Rows | None = None) -> Session:
-    """Build the clients that the plan's evaluators use; raises `ConfigError`."""
-    session = Session()
+def open_session(plan: Plan, rows: Rows | None = None, *, budget: Budget | None = None) -> Session:
+    """Build the clients that the plan's evaluators use, with the file's cache and budget; raises `ConfigError`.
+
+    `budget` stands in place of the file's.
+    """
+    settings = plan.file.general.ragparity
+    budget = settings.budget.as_limits() if budget is None else budget
+    if problem := without_price(plan, budget):
+        raise ConfigError(problem)
+    session = Session(around=Around(spending=Spending(budget), replies=replies_of(settings.cache)))
     for one in plan.evaluators:
         view = rows.view_of[one.entry.name] if rows is not None else 0
         session.evaluators.append(bind(plan, one, session, view=view))
@@ -323,9 +343,28 @@ def bind(plan: Plan, one: Planned, session: Session, *, view: int = 0) -> Evalua
         policies=entry.policies,
         reps=entry.reps,
         threshold=entry.threshold,
-        price=(said.input_per_1m, said.output_per_1m) if (said := entry.judge.price) else None,
+        price=_price(one),
         view=view,
     )
+
+
+def without_price(plan: Plan, budget: Budget) -> str | None:
+    """What is missing for a budget in money: the price of a judge, if it is not known."""
+    for one in plan.evaluators:
+        asked = one.judged and one.entry.llm_name != OFFLINE
+        if budget.cost is not None and asked and one.entry.judge.price is None:
+            where = f"eval.general.ragparity.judges.{one.entry.llm_name}.price"
+            return f"budget: a limit of cost needs the price of every judge; set {where} (for {one.entry.name})"
+    return None
+
+
+def _price(one: Planned) -> tuple[float, float] | None:
+    said = one.entry.judge.price
+    return (said.input_per_1m, said.output_per_1m) if said else None
+
+
+def _settings(plan: Plan, entry: ModelEntry) -> str:
+    return model_settings({**entry.options, **entry.kwargs}, plan.file.secrets)
 
 
 def _judge(plan: Plan, session: Session, one: Planned, concurrency: int) -> Judge:
@@ -335,11 +374,15 @@ def _judge(plan: Plan, session: Session, one: Planned, concurrency: int) -> Judg
 
         return OfflineJudge()
     if name not in session.endpoints:
-        session.endpoints[name] = llms.build(_spec(plan.file.llms[name]))
+        session.endpoints[name] = llms.build(_spec(_usable(plan.file, plan.file.llms[name])))
         session.closing.append(session.endpoints[name].aclose)
     if name not in session.lanes:
         session.lanes[name] = Lane(name, concurrency)
-    return bound_judge(session.endpoints[name], session.lanes[name], retries=said.retries, options=judge_options(said))
+    settings = _settings(plan, plan.file.llms[name]) if name in plan.file.llms else ""
+    return bound_judge(
+        session.endpoints[name], session.lanes[name], retries=said.retries, options=judge_options(said),
+        around=session.around, settings=settings, price=_price(one),
+    )  # fmt: skip
 
 
 def judge_options(said: Any) -> dict[str, Any]:
@@ -347,11 +390,16 @@ def judge_options(said: Any) -> dict[str, Any]:
     return {name: getattr(said, name) for name in JUDGE_OPTIONS}
 
 
-def bound_judge(endpoint: Endpoint, lane: Lane, *, retries: int, options: Mapping[str, Any]) -> Judge:
-    """An endpoint under the options of one evaluator, behind its lane, with retries."""
+def bound_judge(
+    endpoint: Endpoint, lane: Lane, *, retries: int, options: Mapping[str, Any], around: Around | None = None,
+    settings: str = "", price: tuple[float, float] | None = None,
+) -> Judge:  # fmt: skip
+    """An endpoint under the options of one evaluator, behind its lane, with retries and what stands around them."""
     from ragparity_adapters.langchain import JudgeOptions, LangChainJudge
 
-    return Retrying(LangChainJudge(endpoint, JudgeOptions(**options)), lane, retries)
+    around = around or Around()
+    judge = around.metered(LangChainJudge(endpoint, JudgeOptions(**options)), endpoint.name, price)
+    return around.judge(Retrying(judge, lane, retries), settings)
 
 
 def _embedder(plan: Plan, session: Session, one: Planned, concurrency: int) -> Embedder:
@@ -360,9 +408,11 @@ def _embedder(plan: Plan, session: Session, one: Planned, concurrency: int) -> E
         if name == OFFLINE:
             session.embedders[name] = embeddings.HashingEmbedder()
         else:
-            made = embeddings.build(_spec(plan.file.embedders[name]))
+            entry = plan.file.embedders[name]
+            made = embeddings.build(_spec(_usable(plan.file, entry)))
             session.closing.append(made.aclose)
-            session.embedders[name] = RetryingEmbedder(made, Lane(name, concurrency), one.entry.judge.retries)
+            retrying = RetryingEmbedder(made, Lane(name, concurrency), one.entry.judge.retries)
+            session.embedders[name] = session.around.embedder(retrying, _settings(plan, entry))
     return session.embedders[name]
 
 

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, create_model
 
 from ragparity.config.problems import Number, Section, Whole, Word
 from ragparity.core.policy import Policies
+from ragparity.spending import Budget
 
 DEFAULT_OUTPUT = "./out"
 DEFAULT_CONCURRENCY = 8
@@ -76,6 +77,18 @@ class Save(Section):
     calls: Literal["none", "failed", "all"] = "failed"
 
 
+class BudgetSection(Section):
+    """Limits of one start of a run. `cost` is in the currency of the judges' prices."""
+
+    calls: Whole | None = Field(None, ge=0, description="a whole number of judge calls, 0 or more")
+    tokens: Whole | None = Field(None, ge=0, description="a whole number of tokens, read and written, 0 or more")
+    cost: Number | None = Field(None, ge=0, description="a number, 0 or more")
+
+    def as_limits(self) -> Budget:
+        """The budget that these limits make."""
+        return Budget(calls=self.calls, tokens=self.tokens, cost=self.cost)
+
+
 class Gate(Section):
     """Limits that fail a run. `max_drop` is against the mean of the baseline."""
 
@@ -93,6 +106,7 @@ class RunSettings(Section):
     judges: dict[str, JudgeSettings] = Field(default_factory=dict)
     cache: Cache = Field(default_factory=Cache)
     save: Save = Field(default_factory=Save)
+    budget: BudgetSection = Field(default_factory=BudgetSection)
     gate: dict[str, Gate] = Field(default_factory=dict)
     baseline: Path | None = Field(None, description="the path of a run folder")
 
