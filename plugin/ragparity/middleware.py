@@ -197,9 +197,7 @@ class Lane:
 
     def gave_up(self, error: JudgeError) -> None:
         """A question got no answer after all attempts; after several in a row the lane is closed."""
-        if error.ends_entry:
-            self.close(error)
-        elif isinstance(error, JudgeUnavailable) and self.closed_by is None:
+        if isinstance(error, JudgeUnavailable) and self.closed_by is None:
             self._unanswered += 1
             if self._unanswered >= BREAK_AFTER:
                 text = f"{self.name}: given up after {self._unanswered} questions without an answer; last: {error}"
@@ -283,6 +281,8 @@ async def _persist(lane: Lane, retries: int, put: Callable[[str], Awaitable[T]])
                 complaint = _complaint(error, lane.name, attempts) or complaint
                 if isinstance(error, MalformedVerdict | AmbiguousRating | Truncated | JudgeRefused):
                     lane.succeeded()
+                elif error.ends_entry:
+                    lane.close(error)
                 raise
             lane.succeeded()
             return result

@@ -335,7 +335,9 @@ def test_a_limit_above_the_room_in_the_window_is_lowered_to_what_is_left():
 
 
 def test_a_limit_above_the_most_that_a_model_writes_is_lowered_for_the_run():
-    text = "max_tokens is too large: 4104. This model supports at most 2048 completion tokens, whereas you provided 4104."
+    text = (
+        "max_tokens is too large: 4104. This model supports at most 2048 completion tokens, whereas you provided 4104."
+    )
     with FakeServer([bad_request(message=text, param="max_tokens"), "4", "4"]) as server:
         endpoint = built(server)
         asked(endpoint, RATING, RATING, reasoning=True)

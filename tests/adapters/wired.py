@@ -94,7 +94,11 @@ class HttpChat(BaseChatModel):
         roles = {"human": "user", "ai": "assistant"}
         said = [{"role": roles.get(one.type, one.type), "content": one.content} for one in messages]
         settings = {"max_tokens": self.max_tokens, "temperature": self.temperature, "tools": kwargs.get("tools")}
-        return {"model": "m", "messages": said, **{name: value for name, value in settings.items() if value is not None}}
+        return {
+            "model": "m",
+            "messages": said,
+            **{name: value for name, value in settings.items() if value is not None},
+        }
 
     def read(self, reply: dict[str, Any]) -> ChatResult:
         choice = reply["choices"][0]
@@ -129,7 +133,13 @@ class AsyncHttpChat(HttpChat):
 def built(server, *, ceiling: int | None = None, type: str = "openai", **options: Any) -> Endpoint:  # noqa: A002  # as in the file
     """The endpoint of an llm entry."""
     spec = llms.LlmSpec(
-        name="judge", type=type, model_name="m", base_url=server.base_url, api_key="k", max_tokens=ceiling, options=options
+        name="judge",
+        type=type,
+        model_name="m",
+        base_url=server.base_url,
+        api_key="k",
+        max_tokens=ceiling,
+        options=options,
     )
     return llms.build(spec)
 
