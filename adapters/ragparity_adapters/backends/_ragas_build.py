@@ -45,7 +45,7 @@ class RagasBackend:
         """Entry, API and class for a name or alias, case ignored; raises `UnknownMetric`."""
         entry = catalog.find(name)
         if entry is None:
-            known = [*self.names(), *(alias for one in catalog.ENTRIES for alias in one.aliases)]
+            known = [*(alias for one in catalog.ENTRIES for alias in one.aliases), *self.names()]
             hint = did_you_mean(name, known)
             raise UnknownMetric(
                 f"metric {name!r}: the backend {self.name} has no such metric.{hint} `ragparity list` shows all."

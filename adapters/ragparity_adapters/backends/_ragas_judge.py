@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragparity.core.concurrency import together
 from ragparity.core.errors import JudgeError, MalformedVerdict
+from ragparity.core.outcome import Scored, Undefined
 from ragparity.core.ports import RATING_TOKENS
 from ragparity.core.prompt import Prompt
 from ragparity.core.text import normalised
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from langchain_core.outputs import LLMResult
     from pydantic import BaseModel
 
-    from ragparity.core.outcome import Scored, Undefined
     from ragparity.core.ports import Kit, Scale
 
 INPUT = "\ninput: "
@@ -81,7 +81,6 @@ class Session:
         self.manners = manners
         self.exchanges: list[Exchange] = []
         self.error: JudgeError | None = None
-        self.zero_vector = False
         self.extra_pieces = 0
         self._unreadable: dict[str, JudgeError] = {}
         self._draws: Counter[str] = Counter()
@@ -199,9 +198,18 @@ class Session:
             except JudgeError as error:
                 self.error = self.error or error
                 raise
+            if not self.manners.upstream and any(not any(one) for one in vectors):
+                raise SettledError(self._without_direction())
             self._vectors |= dict(zip(missing, vectors, strict=True))
-            self.zero_vector = self.zero_vector or any(not any(one) for one in vectors)
         return [self._vectors[one] for one in texts]
+
+    def _without_direction(self) -> Scored | Undefined:
+        """The outcome where the embedder gives a zero vector, which is similar to nothing."""
+        asked = [one.answer for one in self.of("question")]
+        detail = {"questions": [one.model_dump() for one in asked]} if asked else {}
+        if asked and all(one.noncommittal for one in asked):
+            return Scored(0.0, "the response is noncommittal", {**detail, "noncommittal": True})
+        return Undefined("zero_vector", "the embedder gave a zero vector", detail)
 
     async def embed_ahead(self) -> None:
         """Embed the question and the questions made so far, for a metric that asks for vectors without waiting."""

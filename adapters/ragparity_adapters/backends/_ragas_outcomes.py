@@ -79,8 +79,6 @@ def outcome(found: Found, about: Mapping[str, Any]) -> Scored | Undefined:
         detail["label"] = label
     if extra := found.session.extra_pieces:
         detail["extra_verdicts"] = extra
-    if found.session.zero_vector:
-        return Undefined("zero_vector", "the embedder gave a zero vector", detail)
     if reading.undefined:
         return Undefined(reading.undefined, reading.reason, detail)
     if number is None and _one_rating_will_do(found) and reading.exact is not None:

@@ -64,79 +64,96 @@ def fields_of(question):
     return {"text"} if isinstance(question.shape, Text) else set(question.shape.schema.model_fields)
 
 
-def ragas_answers(
-    *, claims=(), verdicts=(), useful=(), ratings=(), questions=(), flags=(), classes=(2, 1, 1), grade=2, topics=(),
-    refused=(), allowed=(), entities=((), ()), answers=(), verdict=1,
-):  # fmt: skip
-    """A judge that knows the answers to all that Ragas asks, whichever API does.
+class Knowing:
+    """Answers to all that Ragas asks, whichever of its APIs does; one method per form, found by its fields.
 
-    `claims` by text, else by all texts; `verdicts` in the order of the claims, or a function of context and claim;
-    `useful` in the order of the passages; `ratings` in the order of the questions.
+    `claims` by text, else of every text; `verdicts` in the order of the claims, or a function of context and claim;
+    `useful` in the order of the passages; `ratings`, `questions` and the like in the order of the calls.
     """
-    ratings_left, drawn, refusals = iter(ratings), iter(zip(questions, flags, strict=False)), iter(refused)
-    named = iter(entities)
 
-    def claims_of(text):
+    def __init__(self, **known):
+        self.known = {
+            "claims": (), "verdicts": (), "useful": (), "ratings": (), "questions": (), "flags": (), "grade": 2,
+            "classes": (2, 1, 1), "topics": (), "refused": (), "allowed": (), "entities": ((), ()), "answers": (),
+            "verdict": 1, **known,
+        }  # fmt: skip
+        self.left = {name: iter(self.known[name]) for name in ("ratings", "refused", "entities")}
+        self.drawn = iter(list(zip(self.known["questions"], self.known["flags"], strict=False)))
+        self.forms = {
+            ("rating",): self.rating,
+            ("statements",): self.statements,
+            ("claims",): lambda data: {"claims": self.claims_of(data["response"])},
+            ("classifications",): self.classifications,
+            ("reason", "verdict"): self.verdict,
+            ("noncommittal", "question"): self.question,
+            ("FN", "FP", "TP"): self.classes,
+            ("entities",): lambda _data: {"entities": list(next(self.left["entities"]))},
+            ("topics",): lambda _data: {"topics": list(self.known["topics"])},
+            ("keyphrases",): lambda _data: {"keyphrases": ["k"]},
+            ("questions",): lambda _data: {"questions": list(self.known["questions"])},
+            ("answers",): lambda _data: {"answers": list(self.known["answers"])},
+            ("refused_to_answer",): lambda _data: {"refused_to_answer": next(self.left["refused"])},
+            ("end_state", "user_goal"): lambda _data: {"user_goal": "a table", "end_state": "a table is booked"},
+            ("feedback", "score"): lambda _data: {"feedback": "so", "score": self.known["grade"]},
+            ("reason", "score"): lambda _data: {"reason": "so", "score": self.known["grade"]},
+        }
+
+    def __call__(self, question):
+        wanted = tuple(sorted(fields_of(question)))
+        if wanted not in self.forms:
+            return {name: bool(self.known["verdict"]) if name.startswith("equiv") else "so" for name in wanted}
+        said = self.forms[wanted](question.prompt.data)
+        return said["rating"] if isinstance(question.shape, Rating) else said
+
+    def claims_of(self, text):
+        claims = self.known["claims"]
         return list(claims.get(text, ()) if isinstance(claims, dict) else claims)
 
-    def verdict_of(context, claim, at):
-        return verdicts(context, claim) if callable(verdicts) else verdicts[at]
-
-    def say(question):
-        data, wanted = question.prompt.data, fields_of(question)
-        if wanted == {"rating"}:
-            said = next(ratings_left)
-            return said if isinstance(question.shape, Rating) or isinstance(said, BaseException) else {"rating": said}
-        if wanted == {"statements"} and "statements" in data:
-            pieces = [
-                {"statement": one, "reason": f"why {at}", "verdict": verdict_of(data["context"], one, at)}
-                for at, one in enumerate(data["statements"])
-            ]
-            return {"statements": pieces}
-        if wanted == {"statements"}:
-            return {"statements": claims_of(data.get("answer", data.get("text")))}
-        if wanted == {"claims"}:
-            return {"claims": claims_of(data["response"])}
-        if wanted == {"classifications"} and "topics" in data:
-            return {"classifications": list(allowed)}
-        if wanted == {"classifications"}:
-            texts = claims_of(data["answer"])
-            pieces = [
-                {"statement": one, "reason": f"why {at}", "attributed": verdict_of(data["context"], one, at)}
-                for at, one in enumerate(texts)
-            ]
-            return {"classifications": pieces}
-        if wanted == {"reason", "verdict"} and "context" in data:
-            at = row().retrieved_contexts.index(data["context"]) if not callable(useful) else data["context"]
-            return {"reason": "so", "verdict": useful(at) if callable(useful) else useful[at]}
-        if wanted == {"reason", "verdict"}:
-            return {"reason": "so", "verdict": str(verdict) if "desired_outcome" in data else verdict}
-        if wanted == {"question", "noncommittal"}:
-            asked, flag = next(drawn)
-            return {"question": asked, "noncommittal": flag}
-        if wanted == {"TP", "FP", "FN"}:
-            made = iter(f"Statement {n}." for n in range(99))
-            return {
-                name: [{"statement": next(made), "reason": "so"} for _ in range(n)]
-                for name, n in zip(("TP", "FP", "FN"), classes, strict=True)
+    def judged(self, claims, context, word):
+        verdicts = self.known["verdicts"]
+        return [
+            {
+                "statement": one,
+                "reason": f"why {at}",
+                word: verdicts(context, one) if callable(verdicts) else verdicts[at],
             }
-        if "score" in wanted:
-            return {(wanted - {"score"}).pop(): "so", "score": grade}
-        if wanted == {"entities"}:
-            return {"entities": list(next(named))}
-        simple = {
-            "topics": list(topics), "keyphrases": ["k"], "questions": list(questions), "answers": list(answers),
-        }  # fmt: skip
-        if len(wanted) == 1 and (name := next(iter(wanted))) in simple:
-            return {name: simple[name]}
-        if wanted == {"refused_to_answer"}:
-            return {"refused_to_answer": next(refusals)}
-        if wanted == {"user_goal", "end_state"}:
-            return {"user_goal": "a table", "end_state": "a table is booked"}
-        said = {name: "so" for name in wanted}
-        return {name: bool(verdict) if name.startswith("equiv") else one for name, one in said.items()}
+            for at, one in enumerate(claims)
+        ]
 
-    return ScriptedJudge(say)
+    def rating(self, _data):
+        return {"rating": next(self.left["ratings"])}
+
+    def statements(self, data):
+        if "statements" in data:
+            return {"statements": self.judged(data["statements"], data["context"], "verdict")}
+        return {"statements": self.claims_of(data.get("answer", data.get("text")))}
+
+    def classifications(self, data):
+        if "topics" in data:
+            return {"classifications": list(self.known["allowed"])}
+        return {"classifications": self.judged(self.claims_of(data["answer"]), data["context"], "attributed")}
+
+    def verdict(self, data):
+        useful = self.known["useful"]
+        if "context" not in data:
+            said = self.known["verdict"]
+            return {"reason": "so", "verdict": str(said) if "desired_outcome" in data else said}
+        said = useful(data["context"]) if callable(useful) else useful[PASSAGES.index(data["context"])]
+        return {"reason": "so", "verdict": said}
+
+    def question(self, _data):
+        asked, flag = next(self.drawn)
+        return {"question": asked, "noncommittal": flag}
+
+    def classes(self, _data):
+        made = (f"Statement {n}." for n in range(99))
+        named = zip(("TP", "FP", "FN"), self.known["classes"], strict=True)
+        return {name: [{"statement": next(made), "reason": "so"} for _ in range(n)] for name, n in named}
+
+
+def ragas_answers(**known):
+    """A judge that knows these answers."""
+    return ScriptedJudge(Knowing(**known))
 
 
 def unit(text):

@@ -28,9 +28,7 @@ def installed(api):
     else:
         named, base = dict(ragas.metrics._DEPRECATED_METRICS), Metric
     return {
-        name: one
-        for name, one in named.items()
-        if isinstance(one, type) and issubclass(one, base) and one is not base
+        name: one for name, one in named.items() if isinstance(one, type) and issubclass(one, base) and one is not base
     }
 
 
@@ -126,8 +124,16 @@ def test_enumerations_base_classes_and_private_names_are_no_metrics(name):
     ("name", "kwargs", "said"),
     [
         ("Faithfullness", {}, "Did you mean Faithfulness?"),
-        ("FactualCorrectness", {"mode": "precison"}, "mode: input should be 'f1', 'precision' or 'recall', got 'precison'"),
-        ("AnswerRelevancy", {"strictnes": 3}, "unknown kwarg 'strictnes'; it takes strictness. Did you mean strictness?"),
+        (
+            "FactualCorrectness",
+            {"mode": "precison"},
+            "mode: input should be 'f1', 'precision' or 'recall', got 'precison'",
+        ),
+        (
+            "AnswerRelevancy",
+            {"strictnes": 3},
+            "unknown kwarg 'strictnes'; it takes strictness. Did you mean strictness?",
+        ),
         ("AspectCritic", {}, "definition: field required"),
         ("Faithfulness", {"llm": "gpt"}, "unknown kwarg 'llm'; it takes none"),
         ("AnswerCorrectness", {"weights": [0, 0]}, "weights: expected two weights from 0 up"),
@@ -170,7 +176,9 @@ def test_the_card_and_the_line_of_every_metric_say_what_it_reads_asks_and_gives(
     assert backend.about("NoiseSensitivity")[2] == "0 to 1, lower is better"
 
 
-@pytest.mark.parametrize("name", ["MultiModalFaithfulness", "multi_modal_relevance", "faithful_rate", "FaithfulnesswithHHEM"])
+@pytest.mark.parametrize(
+    "name", ["MultiModalFaithfulness", "multi_modal_relevance", "faithful_rate", "FaithfulnesswithHHEM"]
+)
 @pytest.mark.parametrize("backend", [COLLECTIONS, LEGACY], ids=lambda one: one.name)
 def test_a_class_that_fetches_is_refused_by_whatever_name(backend, name):
     with pytest.raises(ConfigError, match=r"refused; to allow it.*allow_fetch"):
