@@ -50,11 +50,25 @@ async def _abandon(future: asyncio.Future[Any]) -> None:
 
 
 def _leave_behind(task: asyncio.Task[Any]) -> None:
-    """Take a task off the list that the end of the event loop waits for."""
-    _left_behind.add(task)
-    task.add_done_callback(_left_behind.discard)
-    asyncio.tasks._unregister_task(task)  # noqa: SLF001  # documented for those who keep tasks of their own
-    task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001  # it was said that it did not end
+    """Take a task, and those that it waits for, off the list that the end of the event loop waits for."""
+    for one in _with_those_it_waits_for(task):
+        _left_behind.add(one)
+        one.add_done_callback(_left_behind.discard)
+        asyncio.tasks._unregister_task(one)  # noqa: SLF001  # documented for those who keep tasks of their own
+        one._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001  # it was said that it did not end
+
+
+def _with_those_it_waits_for(task: asyncio.Task[Any]) -> list[asyncio.Task[Any]]:
+    """A task and, through `await` and `gather` (which LangChain uses in every call), the tasks below it."""
+    found: list[asyncio.Task[Any]] = []
+    look_at: list[Any] = [task]
+    while look_at:
+        future = look_at.pop()
+        if isinstance(future, asyncio.Task) and future not in found:
+            found.append(future)
+            look_at.append(getattr(future, "_fut_waiter", None))
+        look_at.extend(getattr(future, "_children", ()))
+    return found
 
 
 def _look_at_error(future: asyncio.Future[Any]) -> None:
@@ -93,10 +107,12 @@ class ClientPerLoop:
     """OpenAI's client with an HTTP client for each event loop, closed when that loop ends.
 
     LangChain shares one HTTP client between all models of a process, and with it connections of event loops that
-    have ended. An HTTP client that the user gave the model is kept as it is.
+    have ended. An HTTP client that the user gave the model is kept as it is. `verify` is whether certificates are
+    checked.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, *, verify: bool = True) -> None:
+        self._verify = verify
         root = getattr(model, "root_async_client", None)
         given = getattr(model, "http_async_client", None)
         self._root = root if given is None and callable(getattr(root, "copy", None)) else None
@@ -111,7 +127,7 @@ class ClientPerLoop:
         if found is None:
             import openai
 
-            http = openai.DefaultAsyncHttpxClient()
+            http = openai.DefaultAsyncHttpxClient(verify=self._verify)
             root = self._root.copy(http_client=http)
             end = _closing(http)
             found = self._of_loop[loop] = {"root_async_client": root, "async_client": root.chat.completions}, end

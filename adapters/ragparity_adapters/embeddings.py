@@ -6,15 +6,14 @@ import asyncio
 import hashlib
 import importlib
 import math
-import os
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ragparity.core.errors import ConfigError, MissingExtra, did_you_mean
 from ragparity.core.text import words as split_words
-from ragparity_adapters import foreign_errors
-from ragparity_adapters.llms import NIM_URL, LlmSpec, identity, without_credentials
+from ragparity_adapters import access, foreign_errors, providers
+from ragparity_adapters.llms import API_VERSION, OWN_SWITCHES, LlmSpec, identity, made, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from ragparity.core.ports import Tally
 
-TYPES = ("openai", "nim", "langchain")
+TYPES = ("openai", "nim", "azure_openai", *providers.EMBEDDERS, "langchain")
 DIMENSIONS = 512
 
 
@@ -109,43 +108,68 @@ def check(spec: LlmSpec) -> None:
     if spec.type not in TYPES:
         known = f"known are {', '.join(TYPES)}.{did_you_mean(spec.type, TYPES)}"
         raise ConfigError(f"{where}._type: {spec.type!r} is not known here; {known}")
-    if spec.type != "langchain" and not spec.model_name:
+    if not spec.verify_ssl and spec.type not in access.RULES:
+        raise ConfigError(f"{where}.verify_ssl: false has no effect on _type {spec.type}; leave it out")
+    if spec.type == "langchain":
+        if "." not in str(spec.options.get("class", "")):
+            raise ConfigError(f"{where}.class: expected an import path such as langchain_openai.OpenAIEmbeddings")
+        return
+    if not (spec.model_name or spec.azure_deployment or spec.options.get("endpoint_url")):
         raise ConfigError(f"{where}: model_name is missing")
-    variable = {"openai": "OPENAI_API_KEY", "nim": "NVIDIA_API_KEY"}.get(spec.type)
-    if variable and not (spec.api_key or spec.base_url or os.environ.get(variable)):
-        raise ConfigError(f"{where}: api_key is missing; set it there or in the variable {variable}")
-    if spec.type == "langchain" and "." not in str(spec.options.get("class", "")):
-        raise ConfigError(f"{where}.class: expected an import path such as langchain_openai.OpenAIEmbeddings")
+    if spec.type in access.RULES:
+        access.check(where, spec.type, spec.base_url, spec.api_key, spec.options)
+    if spec.type in providers.EMBEDDERS:
+        providers.installed(providers.EMBEDDERS[spec.type], f"{where}._type: {spec.type}")
 
 
 def build(spec: LlmSpec) -> LangChainEmbedder:
     """The embedder of an entry; raises `ConfigError` and `MissingExtra`."""
     check(spec)
+    where = f"embedders.{spec.name}"
     if spec.type == "langchain":
         return LangChainEmbedder(_by_class(spec), name=spec.name, identity=identity(spec))
-    from langchain_openai import OpenAIEmbeddings
+    if spec.type in providers.EMBEDDERS:
+        provider = providers.EMBEDDERS[spec.type]
+        module = providers.imported(provider, f"{where}._type: {spec.type}")
+        return LangChainEmbedder(
+            made(where, lambda: provider.make(module, spec)), name=spec.name, identity=identity(spec)
+        )
+    return _openai_style(spec)
 
-    from ragparity_adapters.openai_client import LONG, http_client
 
-    client = http_client()
-    options: dict[str, Any] = dict(spec.options)
-    url = spec.base_url or (NIM_URL if spec.type == "nim" else None)
-    key = spec.api_key or os.environ.get("NVIDIA_API_KEY" if spec.type == "nim" else "OPENAI_API_KEY") or "none"
-    if url:
-        options["base_url"] = url
-    known = {*OpenAIEmbeddings.model_fields, *(f.alias for f in OpenAIEmbeddings.model_fields.values() if f.alias)}
-    model_kwargs = {name: options.pop(name) for name in list(options) if name not in known}
-    if model_kwargs:
-        options["model_kwargs"] = {**model_kwargs, **options.get("model_kwargs", {})}
+def _openai_style(spec: LlmSpec) -> LangChainEmbedder:
+    """Embeddings of OpenAI, Azure and NIM, over an HTTP client of their own that ends with the run."""
+    from langchain_openai import AzureOpenAIEmbeddings, OpenAIEmbeddings
+    from openai import DefaultAsyncHttpxClient
+
+    from ragparity_adapters.openai_client import LONG
+
+    azure = spec.type == "azure_openai"
+    cls = AzureOpenAIEmbeddings if azure else OpenAIEmbeddings
+    client = DefaultAsyncHttpxClient(timeout=LONG, verify=spec.verify_ssl)
+    known = {*cls.model_fields, *(f.alias for f in cls.model_fields.values() if f.alias)} - {*OWN_SWITCHES}
+    options = {name: value for name, value in spec.options.items() if name in known}
+    body = {name: value for name, value in spec.options.items() if name not in {*known, *OWN_SWITCHES}}
+    if spec.type == "nim":
+        # Models that tell queries from passages need to be told; the texts of one metric are compared with each other.
+        body = {"input_type": "passage", **body}
+    if body:
+        options["model_kwargs"] = {"extra_body": body, **options.get("model_kwargs", {})}
+    key, url = access.key_of(spec.type, spec.base_url, spec.api_key), access.url_of(spec.type, spec.base_url)
+    if azure:
+        options.setdefault("api_version", API_VERSION)
+        options |= {"azure_endpoint": url, "azure_deployment": spec.azure_deployment or spec.model_name}
+        options |= {"api_key": key, "openai_api_base": None}
+    else:
+        options |= {"base_url": url, "api_key": key or access.NO_KEY}
     options |= {
-        "model": spec.model_name,
-        "api_key": key,
+        "model": spec.model_name or spec.azure_deployment,
         "check_embedding_ctx_length": False,  # else a tokeniser file is fetched from a third host
         "max_retries": 0,
         "timeout": LONG,
         "http_async_client": client,
     }
-    embeddings = _made(spec, lambda: OpenAIEmbeddings(**options))
+    embeddings = made(f"embedders.{spec.name}", lambda: cls(**options))
     return LangChainEmbedder(embeddings, name=spec.name, identity=identity(spec), close=client.aclose)
 
 
@@ -155,15 +179,6 @@ def from_embeddings(embeddings: Embeddings, name: str = "embedder") -> LangChain
     url = getattr(embeddings, "openai_api_base", None)
     where = f" at {without_credentials(url)}" if isinstance(url, str) else ""
     return LangChainEmbedder(embeddings, name=name, identity=f"{type(embeddings).__name__}/{model}{where}")
-
-
-def _made(spec: LlmSpec, make: Callable[[], Embeddings]) -> Embeddings:
-    """A client, or one line on why it cannot be made."""
-    try:
-        return make()
-    except (ValueError, TypeError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise ConfigError(f"embedders.{spec.name}: the client cannot be made: {' '.join(lines[:3])[:300]}") from error
 
 
 def _by_class(spec: LlmSpec) -> Embeddings:
@@ -181,4 +196,5 @@ def _by_class(spec: LlmSpec) -> Embeddings:
 
     if not isinstance(cls, type) or not issubclass(cls, Embeddings):
         raise ConfigError(f"embedders.{spec.name}.class: {class_name} is no class of LangChain embeddings")
-    return _made(spec, lambda: cls(**(spec.options.get("kwargs") or {})))
+    embeddings: Embeddings = made(f"embedders.{spec.name}", lambda: cls(**(spec.options.get("kwargs") or {})))
+    return embeddings

@@ -117,7 +117,8 @@ class Endpoint:
     """A LangChain chat model behind one method, `call`.
 
     `name` is the name of the llm entry, `ceiling` the token limit that the user set on it; a limit that stands on
-    the model itself is a ceiling too.
+    the model itself is a ceiling too. `system_line` ends every system message (how some models are told to think or
+    not to); `verify_ssl` is for clients whose connections are ours.
     """
 
     def __init__(
@@ -128,9 +129,12 @@ class Endpoint:
         identity: str,
         ceiling: int | None = None,
         token_param: TokenParam | None = None,
+        verify_ssl: bool = True,
+        system_line: str | None = None,
     ) -> None:
         self.name = name
         self.identity = identity
+        self._system_line = system_line
         self._bound: dict[str, Any] = {}
         self._config: Any = {}
         while type(model) is RunnableBinding or type(model).__name__ == "_ChatModelBinding":
@@ -148,7 +152,7 @@ class Endpoint:
         first = (token_param or "max_completion_tokens") if self.openai_family else (self.limit_field or "max_tokens")
         self.findings = Findings(token_param=first)
         self._blocks = calls.only_blocks(model)
-        self._clients = calls.ClientPerLoop(model)
+        self._clients = calls.ClientPerLoop(model, verify=verify_ssl)
         self._of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[frozenset[str], Any]] = WeakKeyDictionary()
         self._copies: dict[Any, Any] = {}
 
@@ -225,7 +229,8 @@ class Endpoint:
 
     async def _start(self, request: Request, form: _Form) -> asyncio.Future[Any]:
         model, kwargs = await self._prepared(request, form)
-        messages = list(request.messages if form.system_message else _merged(request.messages))
+        said = _with_line(request.messages, self._system_line) if self._system_line else request.messages
+        messages = list(said if form.system_message else _merged(said))
         if self._blocks:
             return calls.in_daemon_thread(lambda: model.invoke(messages, self._config or None, **kwargs))
         return cast(
@@ -401,6 +406,13 @@ class _ClientFault(Exception):  # carries a client's error out of the call, is a
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+def _with_line(messages: Sequence[BaseMessage], line: str) -> list[BaseMessage]:
+    """The messages with a line at the end of the system message, or as one where there is none."""
+    if messages and isinstance(messages[0], SystemMessage):
+        return [SystemMessage(f"{messages[0].content}\n{line}"), *messages[1:]]
+    return [SystemMessage(line), *messages]
 
 
 def _merged(messages: Sequence[BaseMessage]) -> list[BaseMessage]:

@@ -162,11 +162,12 @@ def _spec(entry: ModelEntry) -> llms.LlmSpec:
     options = dict(entry.options)
     if entry.type == "langchain":
         options = {"class": entry.class_path, "kwargs": dict(entry.kwargs)}
-    if entry.azure_deployment:
-        options["azure_deployment"] = entry.azure_deployment
+    said = entry.toolkit
     return llms.LlmSpec(
-        name=entry.name, type=entry.type, model_name=entry.model_name, base_url=entry.base_url, api_key=entry.api_key,
-        max_tokens=getattr(entry, "max_tokens", None), options=options,
+        name=entry.name, type=entry.type, model_name=entry.model_name, azure_deployment=entry.azure_deployment,
+        base_url=entry.base_url, api_key=entry.api_key, max_tokens=getattr(entry, "max_tokens", None),
+        verify_ssl=said.get("verify_ssl") is not False, thinking=said.get("thinking"), api_type=said.get("api_type"),
+        options=options,
     )  # fmt: skip
 
 

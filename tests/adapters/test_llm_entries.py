@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from shutil import which
 
 import pytest
+from tests.fakeserver import FakeServer, server_error
 
 from ragparity.core.errors import ConfigError, JudgeError, MissingExtra
 from ragparity.core.ports import Question, Rating, Scale, Structured, Tally
@@ -17,7 +18,6 @@ from ragparity_adapters import access, embeddings, llms, providers
 from ragparity_adapters.langchain import LangChainJudge
 from ragparity_adapters.llms import LlmSpec
 from ragparity_adapters.schemas import rating_schema
-from tests.fakeserver import FakeServer, server_error
 
 SCALE = Scale((0, 2, 4))
 NUMBER = Question(Prompt("Rate it.", data={"answer": "Oslo"}), Rating(SCALE), 8)
@@ -193,10 +193,9 @@ def test_a_providers_own_hosts_are_told_from_those_that_look_alike(monkeypatch, 
 def test_the_user_is_told_that_a_key_was_not_sent_unless_the_server_is_on_this_machine(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-openai")
     said = llms.build(spec(base_url="https://gateway.example/v1")).findings.said
-    assert said == [
-        "judge: the variable OPENAI_API_KEY is not sent to gateway.example; "
-        "if it is meant for this host, write api_key: ${OPENAI_API_KEY}"
-    ]
+    (line,) = said
+    assert line.startswith("judge: the variable OPENAI_API_KEY is not sent to gateway.example; ")
+    assert line.endswith("write api_key: ${OPENAI_API_KEY}")
     assert llms.build(spec(base_url="http://localhost:8000/v1")).findings.said == []
 
 
@@ -217,7 +216,7 @@ def test_certificates_are_checked_unless_the_entry_says_otherwise(tmp_path):
         pytest.skip("openssl makes the certificate")
     key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost",
+        [which("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost",
          "-keyout", str(key), "-out", str(certificate)],
         check=True, capture_output=True,
     )  # fmt: skip
