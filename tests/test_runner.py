@@ -5,6 +5,7 @@ import math
 import time
 
 import pytest
+from tests.runs import Echo, evaluator, rows
 
 from ragparity import runner
 from ragparity.core.errors import AmbiguousRating, JudgeUnavailable, MalformedVerdict, SampleError
@@ -13,7 +14,6 @@ from ragparity.core.prompt import Prompt
 from ragparity.core.row import Row
 from ragparity.core.sample import Sample
 from ragparity.runner import repeated
-from tests.runs import Echo, evaluator, rows
 
 
 def run(rows_in, evaluators, *, concurrency=4, **more):
@@ -151,9 +151,9 @@ def test_notes_of_the_reading_are_in_the_detail():
 
 
 def test_the_key_changes_with_what_can_change_a_score_and_with_nothing_else():
-    def key(sample=rows(1)[0][0].sample, **more):
-        one = evaluator(1.0, **more)
-        return runner.key_of(one, runner.content_of(Row(0, "0", sample)))
+    def key(sample=None, **more):
+        row = Row(0, "0", sample or Sample(id="0", user_input="q0"))
+        return runner.key_of(evaluator(1.0, **more), runner.content_of(row))
 
     assert key() == key(name="another name")
     assert key() == key(sample=Sample(id="9", user_input="q0", extra={"note": 1}))
@@ -250,7 +250,7 @@ def test_a_cancelled_run_leaves_no_task_and_no_open_question():
             return Scored(1.0)
 
         before = asyncio.all_tasks()
-        one = evaluator(lambda sample, kit: asks(sample, kit), judge=judge, reps=3)
+        one = evaluator(asks, judge=judge, reps=3)
         task = asyncio.create_task(runner.run(rows(40), [one], lambda record, _: kept.append(record), concurrency=4))
         await asyncio.sleep(0.05)
         assert judge.with_it > 0
