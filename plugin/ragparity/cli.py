@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ragparity.cache_commands import cache
 from ragparity.core.errors import ConfigError, EvaluationError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from ragparity.config import EvalFile
     from ragparity.evaluation import Finished
+    from ragparity.spending import Budget
     from ragparity.wiring import Plan, Rows
 
 EXIT_FAILED, EXIT_CONFIG, EXIT_CANCELLED = 1, 2, 130
@@ -69,16 +71,17 @@ _DATASET = click.option("--dataset", "dataset_path", type=_FILE, help="Rows from
 _BACKEND = click.option("--backend", help="Backend of every evaluator, in place of the file's.")
 
 
-def _fail_under(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
+def _numbers(_context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
+    example = "calls=100" if option.name == "budget" else "faithfulness=0.8"
     found = {}
     for value in values:
         name, _, number = value.rpartition("=")
         try:
             found[name] = float(number)
         except ValueError:
-            raise click.BadParameter(f"{value!r}: expected NAME=NUMBER, e.g. faithfulness=0.8") from None
+            raise click.BadParameter(f"{value!r}: expected NAME=NUMBER, e.g. {example}") from None
         if not name:
-            raise click.BadParameter(f"{value!r}: expected NAME=NUMBER, e.g. faithfulness=0.8")
+            raise click.BadParameter(f"{value!r}: expected NAME=NUMBER, e.g. {example}")
     return found
 
 
@@ -94,17 +97,21 @@ def _fail_under(_context: click.Context, _option: click.Parameter, values: tuple
 @click.option("--resume", is_flag=True, help="Continue a run: what was scored under the same settings is kept.")
 @click.option("--overwrite", is_flag=True, help="Replace an unfinished run.")
 @click.option("--keep-going", is_flag=True, help="Run the evaluators that can run; still ends with 2.")
-@click.option("--fail-under", multiple=True, callback=_fail_under, metavar="NAME=V", help="Fail if a mean is below V.")
+@click.option("--fail-under", multiple=True, callback=_numbers, metavar="NAME=V", help="Fail if a mean is below V.")
+@click.option(
+    "--budget", multiple=True, callback=_numbers, metavar="NAME=V", help="Stop at V calls, tokens or cost (NAME)."
+)
 @click.option("--slice", "slices", multiple=True, metavar="FIELD", help="Also summarise by the values of a column.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 def eval_command(
     *, file: Path, dataset_path: Path | None, output: Path | None, overrides: tuple[tuple[str, str], ...],
     backend: str | None, limit: int | None, sample: int | None, seed: int, resume: bool, overwrite: bool,
-    keep_going: bool, fail_under: dict[str, float], slices: tuple[str, ...], as_json: bool, quiet: bool,
+    keep_going: bool, fail_under: dict[str, float], budget: dict[str, float], slices: tuple[str, ...], as_json: bool,
+    quiet: bool,
 ) -> None:  # fmt: skip
     """Score the rows of an eval FILE, write the run's files, print the table."""
-    from ragparity import evaluation, wiring
+    from ragparity import estimates, evaluation
     from ragparity.folder import RunFolder
     from ragparity.report.progress import progress_for
 
@@ -119,8 +126,9 @@ def eval_command(
     if unknown := [name for name in fail_under if name not in {one.entry.name for one in plan.evaluators}]:
         names = ", ".join(one.entry.name for one in plan.evaluators)
         _stop(f"--fail-under {unknown[0]}: no evaluator of this name; there is {names}")
-    for line in (*plan.notes, *_foreign(eval_file), *wiring.ceilings(plan, _samples(rows))):
+    for line in (*plan.notes, *_foreign(eval_file), *estimates.ceilings(plan, _samples(rows))):
         click.echo(line, err=True)
+    spend_at_most = _spend_at_most(budget, eval_file)
     progress = progress_for(sys.stderr, wanted=not quiet)
     mode = "resume" if resume else "overwrite" if overwrite else "new"
     save = eval_file.general.ragparity.save
@@ -131,7 +139,8 @@ def eval_command(
             work = evaluation.evaluate_file(
                 plan, rows, folder,
                 choice=evaluation.Choice(limit=limit, sample=sample, seed=seed),
-                limits=evaluation.limits_of(plan, fail_under), slices=slices, progress=progress, say=progress.say,
+                limits=evaluation.limits_of(plan, fail_under), slices=slices, budget=spend_at_most,
+                progress=progress, say=progress.say,
             )  # fmt: skip
             finished = asyncio.run(_until_terminated(work))
     except (KeyboardInterrupt, asyncio.CancelledError):
@@ -150,6 +159,24 @@ def eval_command(
         raise
     progress.close()
     _show(finished, path, as_json=as_json)
+    _end(finished, plan, path)
+
+
+def _spend_at_most(limits: dict[str, float], file: EvalFile) -> Budget:
+    """The budget of the command line over that of the file."""
+    from ragparity.spending import budget_of
+
+    try:
+        return budget_of(limits, file.general.ragparity.budget.as_limits())
+    except ConfigError as error:
+        _stop(str(error))
+        raise
+
+
+def _end(finished: Finished, plan: Plan, path: Path) -> None:
+    """End with the exit code of a run that came to its end or to that of its budget."""
+    if finished.stopped:
+        _complain(f"stopped: {finished.stopped}; what was scored is kept in {path}; continue with --resume")
     if plan.problems:
         raise SystemExit(EXIT_CONFIG)
     if not finished.passed:
@@ -205,7 +232,7 @@ def check_command(
     *, file: Path, dataset_path: Path | None, overrides: tuple[tuple[str, str], ...], backend: str | None
 ) -> None:
     """Say everything about an eval FILE that can be known before the first call."""
-    from ragparity import wiring
+    from ragparity import estimates
     from ragparity.config import what_nat_eval_ignores, what_nvidia_ragas_ignores
 
     eval_file = _load(file, overrides)
@@ -217,7 +244,7 @@ def check_command(
     for line in (*what_nat_eval_ignores(eval_file), *what_nvidia_ragas_ignores(eval_file)):
         click.echo(f"under `nat eval`: {line}")
     if rows is not None:
-        for line in wiring.ceilings(plan, _samples(rows)):
+        for line in estimates.ceilings(plan, _samples(rows)):
             click.echo(f"warning: {line}")
     if plan.problems:
         _complain(*plan.problems)
@@ -227,7 +254,7 @@ def check_command(
 
 def _print_rows(plan: Plan, rows: Rows) -> None:
     """The field map of the first row, and what to expect of each evaluator."""
-    from ragparity import wiring
+    from ragparity import estimates, wiring
     from ragparity.core.policy import admit
     from ragparity.core.sample import Sample
 
@@ -241,11 +268,12 @@ def _print_rows(plan: Plan, rows: Rows) -> None:
     for row in looked_at:
         if row.error is not None:
             click.echo(f"warning: row {row.id}: {row.error}")
-    calls = wiring.expected_calls(plan, samples, total)
+    sizes = asyncio.run(estimates.tokens_per_question(wiring.dry_evaluators(plan, rows), rows.head(estimates.TRIED)))
+    expected = estimates.expected(plan, samples, total, sizes)
     for one in plan.evaluators:
         outcomes = [admit(sample, one.metric, one.entry.policies) for sample in samples]
         unready = [out.why for out in outcomes if not isinstance(out, tuple) and hasattr(out, "why")]
-        asked = f"about {calls[one.entry.name]} judge calls" if one.judged else "no judge calls"
+        asked = expected[one.entry.name].sentence() if one.judged else "no judge calls"
         source = "" if one.metric.backend == "native" else f"{one.metric.backend}/"
         click.echo(f"{one.entry.name}: {source}{one.metric!r}, {asked}")
         if unready and len(unready) == len(outcomes):
@@ -256,8 +284,13 @@ def _print_rows(plan: Plan, rows: Rows) -> None:
             )
         elif unready:
             click.echo(f"  {len(unready)} of the first {len(outcomes)} rows have no score to expect ({unready[0]})")
+    for line in estimates.remarks(expected, plan.file.general.ragparity.budget.as_limits()):
+        click.echo(line)
     if not samples:
         click.echo(f"warning: none of the first {len(looked_at)} rows can be read as a {Sample.__name__.lower()}")
+
+
+main.add_command(cache)
 
 
 @main.command("list")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import pkgutil
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
@@ -20,8 +20,6 @@ from ragparity import dataset
 from ragparity.around import Around, model_settings, replies_of
 from ragparity.config import OFFLINE
 from ragparity.core.errors import ConfigError, EvaluationError, UnknownBackend, did_you_mean
-from ragparity.core.policy import admit
-from ragparity.core.ports import RATED_WITH_REASON
 from ragparity.core.prompt import Prompt
 from ragparity.middleware import Lane, Retrying, RetryingEmbedder
 from ragparity.registry import NativeBackend
@@ -32,7 +30,7 @@ from ragparity_adapters.fields import RowReader
 
 if TYPE_CHECKING:
     from ragparity.config import EvalFile, EvaluatorEntry, ModelEntry
-    from ragparity.core.ports import Ask, Backend, Embedder, Judge, Metric
+    from ragparity.core.ports import Backend, Embedder, Judge, Metric
     from ragparity.core.row import Row
     from ragparity.spending import Budget
     from ragparity_adapters.endpoint import Endpoint
@@ -85,6 +83,12 @@ class Planned:
     def embeds(self) -> bool:
         """Whether an embedder is asked."""
         return "embeddings" in self.metric.uses
+
+    @property
+    def price(self) -> tuple[float, float] | None:
+        """For a million tokens read and written, where it is known."""
+        said = self.entry.judge.price
+        return (said.input_per_1m, said.output_per_1m) if said else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,47 +175,6 @@ def _spec(entry: ModelEntry) -> llms.LlmSpec:
     )  # fmt: skip
 
 
-# -- what is known before the first call
-
-
-def ceilings(plan: Plan, samples: Sequence[Any]) -> list[str]:
-    """One line for each evaluator whose answers do not fit under a token limit that the user set."""
-    lines = []
-    for one in plan.evaluators:
-        if not one.judged or one.entry.llm_name in (None, OFFLINE):
-            continue
-        entry = plan.file.llms[str(one.entry.llm_name)]
-        limits = [n for n in (entry.max_tokens, one.entry.judge.max_tokens) if n is not None]
-        needed = max((ask.budget for ask in _asks(one, samples)), default=0)
-        if limits and needed > min(limits):
-            lines.append(
-                f"{one.entry.name}: llms.{entry.name} may answer with {min(limits)} tokens (max_tokens), but the "
-                f"answers of {one.metric.name} need about {needed}; expect `truncated`, or raise max_tokens"
-            )
-    return lines
-
-
-def _asks(one: Planned, samples: Iterable[Any]) -> Iterator[Ask]:
-    for sample in samples:
-        admitted = admit(sample, one.metric, one.entry.policies)
-        if not isinstance(admitted, tuple):  # nothing is asked about it
-            continue
-        for ask in one.metric.asks(admitted[0]):
-            with_reason = ask.shape == "rating" and one.entry.judge.output == "structured"
-            yield replace(ask, shape="structured", budget=RATED_WITH_REASON) if with_reason else ask
-
-
-def expected_calls(plan: Plan, samples: Sequence[Any], total: int) -> dict[str, int]:
-    """Judge calls to expect per evaluator, from the samples looked at, scaled up to all rows."""
-    scale = total / len(samples) if samples else 0.0
-    return {
-        one.entry.name: round(
-            one.entry.reps * scale * sum(ask.calls for ask in _asks(one, samples) if ask.shape != "embeddings")
-        )
-        for one in plan.evaluators
-    }
-
-
 # -- rows
 
 
@@ -232,7 +195,11 @@ class Rows:
 
     def first(self) -> tuple[Row, ...]:
         """A few rows, to look at."""
-        return tuple(views[0] for views in islice(self, LOOKED_AT))
+        return tuple(views[0] for views in self.head(LOOKED_AT))
+
+    def head(self, n: int) -> Iterator[tuple[Row, ...]]:
+        """The first rows."""
+        return islice(self, n)
 
     def field_map(self) -> list[tuple[str, str]]:
         """Column and field of the first row."""
@@ -344,24 +311,36 @@ def bind(plan: Plan, one: Planned, session: Session, *, view: int = 0) -> Evalua
         policies=entry.policies,
         reps=entry.reps,
         threshold=entry.threshold,
-        price=_price(one),
+        price=one.price,
         view=view,
     )
+
+
+def dry_evaluators(plan: Plan, rows: Rows) -> list[Evaluator]:
+    """The plan's evaluators with a judge and an embedder that need no model: for what is to be expected of a run."""
+    from ragparity_adapters.offline import OfflineJudge
+
+    return [
+        Evaluator(
+            name=one.entry.name,
+            metric=one.metric,
+            judge=OfflineJudge() if one.judged else None,
+            embedder=embeddings.HashingEmbedder() if one.embeds else None,
+            policies=one.entry.policies,
+            view=rows.view_of[one.entry.name],
+        )
+        for one in plan.evaluators
+    ]
 
 
 def without_price(plan: Plan, budget: Budget) -> str | None:
     """What is missing for a budget in money: the price of a judge, if it is not known."""
     for one in plan.evaluators:
         asked = one.judged and one.entry.llm_name != OFFLINE
-        if budget.cost is not None and asked and one.entry.judge.price is None:
+        if budget.cost is not None and asked and one.price is None:
             where = f"eval.general.ragparity.judges.{one.entry.llm_name}.price"
             return f"budget: a limit of cost needs the price of every judge; set {where} (for {one.entry.name})"
     return None
-
-
-def _price(one: Planned) -> tuple[float, float] | None:
-    said = one.entry.judge.price
-    return (said.input_per_1m, said.output_per_1m) if said else None
 
 
 def _settings(plan: Plan, entry: ModelEntry) -> str:
@@ -382,7 +361,7 @@ def _judge(plan: Plan, session: Session, one: Planned, concurrency: int) -> Judg
     settings = _settings(plan, plan.file.llms[name]) if name in plan.file.llms else ""
     return bound_judge(
         session.endpoints[name], session.lanes[name], retries=said.retries, options=judge_options(said),
-        around=session.around, settings=settings, price=_price(one),
+        around=session.around, settings=settings, price=one.price,
     )  # fmt: skip
 
 
