@@ -19,7 +19,7 @@ from ragparity import runner, wiring
 from ragparity.catalogue import split_name
 from ragparity.core.errors import ConfigError, MissingExtra, did_you_mean
 from ragparity.core.policy import Policies
-from ragparity.core.ports import Tally
+from ragparity.core.ports import Prepared, Tally
 from ragparity.evaluation import Finished, metrics_json, summary_of, versions
 from ragparity.folder import RunFolder
 from ragparity.runner import Evaluator
@@ -142,6 +142,9 @@ async def aevaluate(
         metrics, judge=judge, embedder=embedder, policies=_policies(policies), judge_options=judge_options or {},
         thresholds=thresholds or {}, retries=retries, reps=reps, concurrency=max_concurrency,
     )  # fmt: skip
+    for evaluator in evaluators:
+        if isinstance(evaluator.metric, Prepared):
+            await asyncio.to_thread(evaluator.metric.prepare)
     read = wiring.read_python_rows(rows, fields)
     started = datetime.now(UTC)
     records: list[Record] = []

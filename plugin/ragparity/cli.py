@@ -116,7 +116,7 @@ def eval_command(
     from ragparity.report.progress import progress_for
 
     eval_file = _load(file, overrides)
-    plan, rows = _plan_and_rows(eval_file, dataset_path, backend)
+    plan, rows = _plan_and_rows(eval_file, dataset_path, backend, prepare=True, keep_going=keep_going)
     if plan.problems:
         _complain(*plan.problems)
         if not keep_going or not plan.evaluators:
@@ -190,13 +190,17 @@ async def _until_terminated(work: Coroutine[Any, Any, Finished]) -> Finished:
     return await task
 
 
-def _plan_and_rows(file: EvalFile, dataset_path: Path | None, backend: str | None) -> tuple[Plan, Rows | None]:
-    """The plan and its rows, with every problem of both in the plan."""
+def _plan_and_rows(
+    file: EvalFile, dataset_path: Path | None, backend: str | None, *, prepare: bool = False, keep_going: bool = False
+) -> tuple[Plan, Rows | None]:
+    """The plan and its rows, with every problem of both in the plan; before a run, what is wrapped is imported."""
     from dataclasses import replace
 
     from ragparity import wiring
 
     plan = wiring.make_plan(file, default_backend=backend)
+    if prepare and (keep_going or not plan.problems):
+        plan = wiring.prepared(plan)
     try:
         return plan, wiring.open_rows(plan, file_path=dataset_path)
     except EvaluationError as error:

@@ -20,6 +20,7 @@ from ragparity import dataset
 from ragparity.around import Around, model_settings, replies_of
 from ragparity.config import OFFLINE
 from ragparity.core.errors import ConfigError, EvaluationError, UnknownBackend, did_you_mean
+from ragparity.core.ports import Prepared
 from ragparity.core.prompt import Prompt
 from ragparity.middleware import Lane, Retrying, RetryingEmbedder
 from ragparity.registry import NativeBackend
@@ -124,6 +125,29 @@ def make_plan(file: EvalFile, *, default_backend: str | None = None, session: Se
             hint = did_you_mean(name, file.evaluators)
             problems.append(f"eval.general.ragparity.gate.{name}: no evaluator of this name.{hint}")
     return Plan(file, tuple(evaluators), tuple(problems), tuple(notes))
+
+
+def prepared(plan: Plan) -> Plan:
+    """The plan with every framework that it needs imported; what cannot be imported is one problem more.
+
+    Takes seconds where a framework is wrapped, so not for `check`, and not on an event loop.
+    """
+    usable: list[Planned] = []
+    problems = list(plan.problems)
+    for one in plan.evaluators:
+        try:
+            prepare(one.metric)
+        except ConfigError as error:
+            problems.append(f"eval.evaluators.{one.entry.name}: {error}")
+        else:
+            usable.append(one)
+    return replace(plan, evaluators=tuple(usable), problems=tuple(problems))
+
+
+def prepare(metric: Metric) -> None:
+    """Import what a metric wraps; raises `ConfigError`. Not on an event loop."""
+    if isinstance(metric, Prepared):
+        metric.prepare()
 
 
 def _planned(file: EvalFile, entry: EvaluatorEntry, default_backend: str | None, session: Session) -> Planned:

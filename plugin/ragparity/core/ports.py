@@ -12,7 +12,7 @@ middleware to one method as well, and lets the adapter decide how a rating is as
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from ragparity.core.policies import Policies
 
@@ -293,6 +293,15 @@ class Metric(Protocol):
 
     async def score(self, sample: Sample, kit: Kit) -> Scored | Undefined:
         """Score one admitted sample; raises `JudgeError` or `SampleError`."""
+        ...
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """A metric whose framework is imported before the first score; it takes seconds."""
+
+    def prepare(self) -> None:
+        """Import it; raises `MissingExtra` with the real cause, or `ConfigError`."""
         ...
 
 
