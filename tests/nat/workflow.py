@@ -1,0 +1,48 @@
+"""A small workflow for the toolkit: a retriever, an agent that asks it, and one that answers out of its head."""
+
+from collections.abc import AsyncIterator
+
+from nat.builder.builder import Builder
+from nat.builder.framework_enum import LLMFrameworkEnum
+from nat.builder.function_info import FunctionInfo
+from nat.cli.register_workflow import register_function
+from nat.data_models.function import FunctionBaseConfig
+from nat.retriever.models import Document, RetrieverOutput
+
+PASSAGES = {
+    "port": [("d1", "The Heron gateway listens on TCP port 7443."), ("d2", "Heron ships with a dark theme.")],
+    "size": [("d3", "It is two metres long.")],
+}
+
+
+class RetrieverConfig(FunctionBaseConfig, name="heron_retriever"):
+    pass
+
+
+class AgentConfig(FunctionBaseConfig, name="heron_agent"):
+    answer: str = "Heron listens on port 7443."
+    fails: bool = False
+
+
+@register_function(config_type=RetrieverConfig, framework_wrappers=[LLMFrameworkEnum.LANGCHAIN])
+async def retriever(config: RetrieverConfig, builder: Builder) -> AsyncIterator[FunctionInfo]:
+    async def look_up(query: str) -> RetrieverOutput:
+        found = PASSAGES["port" if "port" in query else "size"]
+        return RetrieverOutput(
+            results=[Document(page_content=text, metadata={"source": "manual"}, document_id=one) for one, text in found]
+        )
+
+    yield FunctionInfo.from_fn(look_up, description="Looks passages up.")
+
+
+@register_function(config_type=AgentConfig)
+async def agent(config: AgentConfig, builder: Builder) -> AsyncIterator[FunctionInfo]:
+    look_up = await builder.get_function("heron_retriever")
+
+    async def answer(question: str) -> str:
+        if config.fails:
+            raise RuntimeError("the agent is out of order")
+        await look_up.ainvoke(question)
+        return config.answer
+
+    yield FunctionInfo.from_fn(answer, description="Answers.")
