@@ -101,7 +101,7 @@ def read_rating(text: str, scale: Scale, *, cut: bool = False) -> int:
     >>> read_rating("Rating: 4 (0-4 scale)", Scale((0, 2, 4)))
     4
     """
-    wanted = f"expected one of {', '.join(map(str, scale.points))} and nothing else"
+    wanted = f"expected {scale.listed} and nothing else"
     menu = _Menu(
         "rating",
         wanted,
@@ -239,8 +239,8 @@ _COUNTING = "zero one two three four five six seven eight nine ten"
 _NUMBER_WORDS = {word: float(number) for number, word in enumerate(_COUNTING.split())}
 _NUMBER = re.compile(
     rf"""
-    (?<!\w)(?<!\w[-.,/])
-    (?P<number> -?[\d{ODD}]+(?:[.,][\d{ODD}]+)* | (?:{"|".join(_NUMBER_WORDS)})(?!\w) )
+    (?<![^\W_])(?<!\w[-.,/])
+    (?P<number> -?[\d{ODD}]+(?:[.,][\d{ODD}]+)* | (?:{"|".join(_NUMBER_WORDS)})(?![^\W_]) )
     (?: [ ]{{0,3}} (?:points?[ ])? \(?
         (?: / | out[ ]of[ ](?:(?:a|the)[ ])?(?:(?:possible|maximum|max|total)[ ])?(?:of[ ])? )
         [ ]{{0,3}} (?P<of>\d{{1,3}}(?:\.0{{1,3}})?) (?![\d.,]*\d) \)? )?
@@ -275,7 +275,7 @@ def _words(text: str, labels: Sequence[str]) -> Iterator[_Value]:
     longest_first = sorted(known, key=len, reverse=True)
     markers = _Markers(text)
     label = "|".join(r"\s+".join(map(re.escape, one.split())) for one in longest_first)
-    for found in re.finditer(rf"(?<!\w)(?:{label}|[^\W\d_]+)(?!\w)", text, re.IGNORECASE):
+    for found in re.finditer(rf"(?<![^\W_])(?:{label}|[^\W\d_]+)(?![^\W_])", text, re.IGNORECASE):
         value = known.get(" ".join(found[0].split()).casefold())
         marked = None if value else markers.before(found.start())
         if value or (marked and {":", "="} & set(marked["link"])):

@@ -7,12 +7,14 @@ import unicodedata
 
 _YES = frozenset({"yes", "true"})
 _NO = frozenset({"no", "false"})
-_UNKNOWN = frozenset({"unknown", "unclear", "unsure", "uncertain", "undetermined", "undecided", "null", "none"})
+_UNKNOWN = frozenset({"unknown", "unclear", "unsure", "uncertain", "undetermined", "undecided"})
 _CANNOT_TELL = re.compile(
     r"(?:i )?(?:cannot|can ?not|can't|can t|could not|couldn't|unable to) (?:tell|say|determine|decide|judge|verify)\b"
     r"|not (?:sure|applicable|clear|determinable)\b|n/a(?!\w)"
 )
-_BOTH = re.compile(r"(yes|no|true|false)\W*(?:/|\||\bor\b|\band\b)\W*(?:yes|no|true|false)\b")
+_BOTH = re.compile(
+    r"(?:yes|no|true|false)\W*(?:(?:/|\||\bor\b|\band\b)\W*(?:yes|no|true|false)\b|\b(?:yes|no|true|false)\Z)"
+)
 _NUMBER = re.compile(r"([+-]?[01])(?:\.0+)?")
 _EDGES = " \t\r\n\"'`*_.,;:!()[]{}<>“”‘’«»…。，！"
 _FROM_NUMBER = {"1": True, "+1": True, "0": False, "+0": False, "-0": False, "-1": None}
@@ -49,7 +51,7 @@ def _from_text(said: str) -> bool | None:
         return _FROM_NUMBER[number[1]]
     if _BOTH.match(text):
         raise ValueError("expected yes, no or unknown, not both at once")
-    if _CANNOT_TELL.match(text):
+    if text in ("null", "none") or _CANNOT_TELL.match(text):
         return None
     first = re.match(r"[^\W\d_]+(?![\w'])", text)
     word = first[0] if first else ""
