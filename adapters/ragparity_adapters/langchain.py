@@ -90,7 +90,7 @@ class LangChainJudge:
             if isinstance(shape, Structured):
                 return await self._structured(question, shape.schema, tally)
             if isinstance(shape, Rating):
-                if self.options.output == "structured":
+                if self.options.output == "structured" or not shape.scale.bare:
                     return await self._rating_with_reason(question, shape, tally)
                 return await self._bare_rating(question, shape, tally)
             return await self._free_text(question, shape, tally)
@@ -108,8 +108,9 @@ class LangChainJudge:
         return Answer(visible, visible, usage=reply.usage)
 
     async def _bare_rating(self, question: Question, shape: Rating, tally: Tally) -> Answer:
-        points = ", ".join(str(point) for point in shape.scale.points[:-1])
-        rule = f"Answer with one number, {points} or {shape.scale.points[-1]}, and nothing else."
+        spelled = shape.scale.spelled
+        number = spelled if spelled.startswith("a ") else f"one number, {spelled},"
+        rule = f"Answer with {number} and nothing else."
 
         def read(reply: Reply) -> int:
             return read_rating(self._visible(reply), shape.scale, cut=reply.finish == "length")
@@ -125,10 +126,9 @@ class LangChainJudge:
         schema = schemas.rating_schema(shape.scale)
         budget = max(question.budget, RATED_WITH_REASON)
         answer = await self._structured(replace(question, shape=Structured(schema), budget=budget), schema, tally)
-        rating = answer.value.rating
-        if rating not in shape.scale.points:
-            points = ", ".join(str(point) for point in shape.scale.points)
-            text = f"{self.endpoint.name}: the rating {rating} is not one of {points}"
+        rating = shape.scale.point(answer.value.rating)
+        if rating is None:
+            text = f"{self.endpoint.name}: the rating {answer.value.rating} is not {shape.scale.listed}"
             raise AmbiguousRating(text, raw=answer.raw)
         return Answer(rating, answer.raw, reason=answer.value.reason, usage=answer.usage)
 
@@ -246,7 +246,8 @@ class LangChainJudge:
     ) -> Reply:
         """One reply, put again at once with more room where the first one shows that it had too little."""
         body, structured = self._structure(rung, schema) if rung and schema else ({}, None)
-        budget, level = question.budget, self._level()
+        budget, start = question.budget, self._level()
+        level = start
         while True:
             limit = self._limit(budget, level)
             request = Request(
@@ -258,6 +259,8 @@ class LangChainJudge:
                 structured=structured,
             )
             reply = await self.endpoint.call(request, tally)
+            if level > start and (_shows_thinking(reply) or _reads(read, reply)):
+                self._remember_level(level)
             tally.replies.append(
                 {
                     "task": question.prompt.task or "verbatim",
@@ -270,7 +273,9 @@ class LangChainJudge:
             )
             if reply.finish != "length" or reply.limit is None or reply.limit < limit or _reads(read, reply):
                 return reply
-            if self.options.reasoning is not False and self._needs_room_to_think(reply, rated=read is not None):
+            # Prose in place of a rating may be thinking: where a template holds the opening tag, the two
+            # cannot be told apart before the closing tag comes.
+            if self.options.reasoning is not False and (read is not None or _shows_thinking(reply)):
                 level = max(level + 1, self.endpoint.findings.level)
             elif read is None and budget == question.budget:
                 budget *= 2
@@ -278,7 +283,6 @@ class LangChainJudge:
                 return reply
             if level >= len(ALLOWANCES) or self._limit(budget, level) <= limit:
                 return reply
-            self._remember_level(level)
 
     def _level(self) -> int:
         known = self.endpoint.findings.level
@@ -291,24 +295,14 @@ class LangChainJudge:
         limit = budget + ALLOWANCES[level]
         return limit if self.ceiling is None else min(limit, self.ceiling)
 
-    def _needs_room_to_think(self, reply: Reply, *, rated: bool) -> bool:
-        """Whether a cut reply was spent on thinking, as far as one can see.
-
-        Prose in place of a rating counts as such: where a template holds the opening tag, the text of thinking
-        cannot be told from it before the closing tag comes.
-        """
-        visible, thought = strip_reasoning(reply.text)
-        if reply.tool_args:
-            return False
-        return rated or bool(thought or reply.reasoning) or not visible.strip()
-
     def _remember_level(self, level: int) -> None:
         found = self.endpoint.findings
         if level > found.level:
             found.level = level
+            under = f", up to {self.ceiling}" if self.ceiling is not None else ""
             found.say(
                 f"{self.endpoint.name}: the judge thinks before it answers; its token limit is raised by "
-                f"{ALLOWANCES[level]} for the rest of the run"
+                f"{ALLOWANCES[level]}{under} for the rest of the run"
             )
 
     def _structure(self, rung: Rung, schema: type[BaseModel]) -> tuple[Mapping[str, Any], StructuredBy | None]:
@@ -349,7 +343,8 @@ class LangChainJudge:
         if reply.finish == "length":
             raise self._cut(reply)
         where = " (its reasoning holds text, which is never read as an answer)" if reply.reasoning or reply.text else ""
-        raise MalformedVerdict(f"the judge's answer is empty{where}", kind="empty", raw=reply.raw())
+        text = f"{self.endpoint.name}: the judge's answer is empty{where}"
+        raise MalformedVerdict(text, kind="empty", raw=reply.raw())
 
     def _unreadable(self, error: JudgeError, reply: Reply) -> JudgeError:
         """The error of a reply that cannot be read: cut, declined, or what its reader says."""
@@ -398,14 +393,20 @@ class LangChainJudge:
 
 
 def _reads(read: Callable[[Reply], Any] | None, reply: Reply) -> bool:
-    """Whether a cut reply says all that is needed."""
+    """Whether a reply says all that is needed, cut or not."""
     if read is None:
         return False
     try:
         read(reply)
-    except (MalformedVerdict, AmbiguousRating, Truncated):
+    except JudgeError:
         return False
     return True
+
+
+def _shows_thinking(reply: Reply) -> bool:
+    """Whether a reply holds thinking, or nothing that can be seen."""
+    visible, thought = strip_reasoning(reply.text)
+    return not reply.tool_args and (bool(thought or reply.reasoning) or not visible.strip())
 
 
 def _sendable(text: str) -> str:

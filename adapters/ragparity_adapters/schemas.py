@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _NOISE = ("title", "default", "examples", "discriminator", "$defs")
 _DEEPEST = 6
+_MOST_LISTED = 25
 _KINDS = {
     "string": "text",
     "integer": "whole number",
@@ -148,8 +149,12 @@ def _form(node: dict[str, Any], defs: dict[str, Any], depth: int = 0) -> str:
 @lru_cache(maxsize=64)
 def rating_schema(scale: Scale) -> type[BaseModel]:
     """A rating on this scale with the reason before it."""
+    whole = all(isinstance(point, int) for point in scale.points)
+    shown: dict[str, Any] = {"enum": list(scale.points)}
+    if len(scale.points) > _MOST_LISTED:
+        shown = {"minimum": scale.points[0], "maximum": scale.points[-1]}
     return create_model(
         "Rating",
         reason=(str, ...),
-        rating=(int, Field(json_schema_extra={"enum": list(scale.points)})),
+        rating=(int if whole else float, Field(json_schema_extra=shown)),
     )

@@ -31,17 +31,77 @@ RATING_TOKENS = 8
 """Tokens within which a bare rating comes back."""
 RATED_WITH_REASON = 160
 """Tokens of a rating asked for as an object: a sentence of reason and the number."""
+NEAR = 1e-9
+"""What two numbers may differ by and still be the same point of a scale."""
+
+
+LISTED = 11
+"""Points of a scale that are listed one by one; a longer scale is named by its ends and its step."""
+MOST_DIGITS = 999
+"""The highest point of a scale that is asked for as a bare number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The ratings that a judge may give, in ascending order, with the meaning of each where it helps.
+    """The ratings that a judge may give, in ascending order.
 
     >>> Scale((0, 2, 4)).share(2)
     0.5
     """
 
-    points: tuple[int, ...]
+    points: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.points) < 2 or list(self.points) != sorted(set(self.points)):  # noqa: PLR2004  # two ends
+            raise ValueError(f"expected two or more different points in ascending order, got {list(self.points)}")
+
+    @classmethod
+    def between(cls, low: float, high: float, step: float = 1) -> Scale:
+        """The points from `low` to `high`; raises `ValueError` where the step does not lead from one to the other.
+
+        >>> Scale.between(0, 1, 0.25).points
+        (0, 0.25, 0.5, 0.75, 1)
+        """
+        steps = round((high - low) / step) if step > 0 else 0
+        if steps < 1 or abs(low + steps * step - high) > NEAR:
+            raise ValueError(
+                f"expected a scale [min, max] and a step that leads from min to max, got {low}, {high}, {step}"
+            )
+        exact = (round(low + at * step, 9) for at in range(steps + 1))
+        return cls(tuple(int(one) if one == int(one) else one for one in exact))
+
+    @property
+    def bare(self) -> bool:
+        """Whether a point can be asked for as a bare number: whole numbers of up to three digits."""
+        return all(isinstance(one, int) and 0 <= one <= MOST_DIGITS for one in self.points)
+
+    @property
+    def spelled(self) -> str:
+        """The points in words.
+
+        >>> Scale((0, 2, 4)).spelled, Scale.between(0, 100).spelled
+        ('0, 2 or 4', 'a whole number from 0 to 100')
+        """
+        shown = [f"{one:g}" for one in self.points]
+        if len(shown) <= LISTED:
+            return f"{', '.join(shown[:-1])} or {shown[-1]}"
+        step = self.points[1] - self.points[0]
+        ends = f"from {shown[0]} to {shown[-1]}"
+        return f"a whole number {ends}" if self.bare and step == 1 else f"a number {ends} in steps of {step:g}"
+
+    @property
+    def listed(self) -> str:
+        """What a rating has to be, in words.
+
+        >>> Scale((0, 2, 4)).listed
+        'one of 0, 2, 4'
+        """
+        few = len(self.points) <= LISTED
+        return f"one of {', '.join(f'{one:g}' for one in self.points)}" if few else self.spelled
+
+    def point(self, rating: float) -> float | None:
+        """The point that a number is, `None` where it is none of them."""
+        return next((one for one in self.points if abs(one - rating) <= NEAR), None)
 
     def share(self, rating: float) -> float:
         """The rating as a share of the scale: 0 at its lowest point, 1 at its highest."""
