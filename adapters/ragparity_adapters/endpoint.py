@@ -315,7 +315,7 @@ class Endpoint:
             if value is not None:
                 return self._other_limit(value, form, always=always)
         named = named_parameter(error, text, (*STRUCTURE, *self._sends(request, form)))
-        if named in LIMITS or (client_refuses and named == self.limit_field):
+        if named in LIMITS or (named is not None and named == self.limit_field):
             return self._other_token_param(f"refuses {named}", form)
         if named is not None and named not in STRUCTURE:
             if named not in found.dropped:
