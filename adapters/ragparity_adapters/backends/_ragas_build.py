@@ -92,7 +92,7 @@ class RagasBackend:
     def about(self, name: str) -> tuple[str, str, str]:
         """Fields read, judge calls, and range of a metric, in words."""
         entry, api, _ = self.find(name)
-        reads = [*entry.fields(api), *(f"{one}?" for one in entry.may_read if one not in entry.fields(api))]
+        reads = [*entry.fields(api), *(f"{one}?" for one in entry.optional(api))]
         low, high = entry.bounds
         scale = "as its text says" if (low, high) == catalog.ANY_NUMBER else f"{low:g} to {high:g}"
         calls = entry.calls if api == self.apis[0] else f"{entry.calls} ({api} API only)"

@@ -134,6 +134,11 @@ class Entry:
         """The names of its classes in an API, the preferred one first."""
         return self.collections if api == "collections" else self.legacy
 
+    def optional(self, api: Api) -> tuple[str, ...]:
+        """The fields that it uses where they are present; only the legacy API judges an answer or a conversation."""
+        needed = self.fields(api)
+        return tuple(one for one in self.may_read if one not in needed and (api == "legacy" or one != "messages"))
+
     def fields(self, api: Api) -> tuple[str, ...]:
         """The fields that it needs in an API."""
         return (*self.reads, *self.legacy_reads) if api == "legacy" else self.reads

@@ -7,7 +7,7 @@ import copy
 import json
 import warnings
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -92,8 +92,7 @@ class RagasMetric:
     @property
     def may_read(self) -> tuple[str, ...]:
         """The fields that it uses where they are present."""
-        reads, multi_turn = self.reads, self.api == "legacy"
-        return tuple(one for one in self.entry.may_read if one not in reads and (multi_turn or one != "messages"))
+        return self.entry.optional(self.api)
 
     @property
     def uses(self) -> frozenset[Use]:
@@ -138,6 +137,10 @@ class RagasMetric:
     def asks(self, sample: Sample) -> tuple[Ask, ...]:
         """The calls to expect for this sample."""
         asked = self.entry.asks(sample)
+        if self.entry.family == "relevancy" and (strictness := self.settings.get("strictness")):
+            asked = tuple(replace(one, calls=strictness) if one.shape == "structured" else one for one in asked)
+        if self.entry.family == "factual" and self.settings.get("mode") == "precision":
+            asked = asked[:2]
         return tuple(one for one in asked if one.shape != "embeddings" or "embeddings" in self.uses)
 
     def prepare(self) -> None:

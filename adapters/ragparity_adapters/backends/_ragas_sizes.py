@@ -72,7 +72,7 @@ def claims_only(sample: Sample) -> tuple[Ask, ...]:
 
 def questions(_sample: Sample) -> tuple[Ask, ...]:
     """Three questions and their vectors."""
-    return (Ask(3, "structured", QUESTION), Ask(2, "embeddings"))
+    return (Ask(3, "structured", QUESTION), Ask(1, "embeddings"))
 
 
 def verdict_per_passage(sample: Sample) -> tuple[Ask, ...]:

@@ -458,3 +458,12 @@ def test_missing_verdicts_are_asked_for_again_by_our_retries_with_what_was_wrong
 
 def test_a_unit_vector_is_one_long():
     assert all(abs(sum(x * x for x in unit(text)) - 1) < 1e-9 for text in ("a", "bb"))
+
+
+def test_settings_that_change_the_number_of_calls_change_the_estimate():
+    def calls(name, settings):
+        metric = COLLECTIONS.build(name, settings)
+        return sum(ask.calls for ask in metric.asks(row()) if ask.shape != "embeddings")
+
+    assert (calls("AnswerRelevancy", {}), calls("AnswerRelevancy", {"strictness": 5})) == (3, 5)
+    assert (calls("FactualCorrectness", {}), calls("FactualCorrectness", {"mode": "precision"})) == (4, 2)
