@@ -28,6 +28,8 @@ WAITS_S = 10.0
 READ_WAITS_S = 1.0
 """Seconds that a look-up waits; with a write-ahead log it never has to."""
 
+_WAYS_TO_READ = ("mode=rw", "mode=ro", "immutable=1")
+"""The first tidies up what the write-ahead log leaves beside the file; the last needs nothing beside it."""
 COLUMNS = "key, created, judge, settings, task, prompt, data, shape, budget, draw, answer"
 _LAYOUT = f"""
 CREATE TABLE IF NOT EXISTS replies (
@@ -51,13 +53,12 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
         return _connect_to_write(path)
     if not path.exists():
         raise sqlite3.OperationalError("no such file")
-    try:
-        return _checked(_opened(path, "mode=ro", READ_WAITS_S))
-    except ForeignFile:
-        raise
-    except sqlite3.OperationalError:
-        # A write-ahead log needs a file beside it, which a folder that may only be read does not allow.
-        return _checked(_opened(path, "immutable=1", READ_WAITS_S))
+    for how in _WAYS_TO_READ[:-1]:
+        try:
+            return _checked(_opened(path, how, READ_WAITS_S))
+        except sqlite3.OperationalError:
+            continue
+    return _checked(_opened(path, _WAYS_TO_READ[-1], READ_WAITS_S))
 
 
 def _connect_to_write(path: Path) -> sqlite3.Connection:
@@ -96,6 +97,7 @@ def _opened(path: Path, how: str, waits_s: float) -> sqlite3.Connection:
 def _checked(connection: sqlite3.Connection) -> sqlite3.Connection:
     try:
         _check(connection)
+        connection.execute("PRAGMA query_only = 1")
     except sqlite3.Error:
         connection.close()
         raise

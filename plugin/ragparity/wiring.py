@@ -341,7 +341,10 @@ def bind(plan: Plan, one: Planned, session: Session, *, view: int = 0) -> Evalua
 
 
 def dry_evaluators(plan: Plan, rows: Rows) -> list[Evaluator]:
-    """The plan's evaluators with a judge and an embedder that need no model: for what is to be expected of a run."""
+    """The plan's evaluators with a judge and an embedder that need no model: for what is to be expected of a run.
+
+    Wrapped frameworks are left out: importing one takes seconds.
+    """
     from ragparity_adapters.offline import OfflineJudge
 
     return [
@@ -354,6 +357,7 @@ def dry_evaluators(plan: Plan, rows: Rows) -> list[Evaluator]:
             view=rows.view_of[one.entry.name],
         )
         for one in plan.evaluators
+        if one.metric.backend == NATIVE
     ]
 
 
