@@ -40,7 +40,8 @@ def strict_schema(model: type[BaseModel]) -> dict[str, Any]:
         return dict(_strict(schema, defs))
     except _RefersToItself:
         kept = {name: _strict(one, None) for name, one in defs.items()}
-        return {**_strict({key: value for key, value in schema.items() if key != "$defs"}, None), "$defs": kept}
+        root = defs[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+        return {**_strict(root, None), "$defs": kept}
 
 
 def _strict(node: Any, defs: dict[str, Any] | None, within: tuple[str, ...] = ()) -> Any:
