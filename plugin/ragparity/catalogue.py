@@ -30,6 +30,10 @@ class Described(Protocol):
         ...
 
 
+ABSENT = "(not installed)"
+"""Stands for the metrics of a backend whose package is missing."""
+
+
 def split_name(name: str) -> tuple[str, str]:
     """`backend/Name` as its two parts; the backend is native where none is said.
 
@@ -72,7 +76,7 @@ def rows(backend_name: str | None) -> Iterator[tuple[str, ...]]:
         except MissingExtra as error:
             if backend_name is not None:
                 raise
-            yield (name, "(not installed)", str(error), "", "")
+            yield (name, ABSENT, str(error), "", "")
             continue
         if isinstance(found, NativeBackend):
             for cls in found.classes():
@@ -98,14 +102,30 @@ def _about(cls: Any) -> tuple[str, str, str]:
 
 
 def print_list(file: IO[str], backend_name: str | None) -> None:
-    """The table of all metrics."""
+    """The metrics of every backend, one table each; in a narrow terminal without what they ask."""
+    from itertools import groupby
+
     from rich.table import Table
+    from rich.text import Text
 
-    from ragparity.report.terminal import console
+    from ragparity.report.terminal import WIDE, console
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for head in ("backend", "metric", "reads (? where present)", "asks the judge", "range"):
-        table.add_column(head, overflow="fold")
-    for row in rows(backend_name):
-        table.add_row(*row)
-    console(file).print(table)
+    out = console(file)
+    with out.capture() as captured:
+        for name, group in groupby(rows(backend_name), key=lambda row: row[0]):
+            found = list(group)
+            title = f"{name}: {found[0][2]}" if found[0][1] == ABSENT else f"{name}: {len(found)} metrics"
+            out.print(Text(title, style="bold"))
+            if found[0][1] != ABSENT:
+                table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+                table.add_column("metric", no_wrap=True)
+                table.add_column("reads (? where present)")
+                if out.width >= WIDE:
+                    table.add_column("asks the judge")
+                table.add_column("range")
+                for _, metric, reads, asks, span in found:
+                    table.add_row(metric, reads, *([asks] if out.width >= WIDE else []), span)
+                out.print(table)
+            out.print()
+        out.print(Text("`ragparity explain METRIC` prints what a metric means, asks and differs in."))
+    file.write("\n".join(line.rstrip() for line in captured.get().split("\n")))
