@@ -25,6 +25,7 @@ FAILED: Mapping[Kind, str] = {
     "context_too_long": "give the judge shorter or fewer contexts, or take one with a larger window",
     "out_of_range": "the metric's own implementation left its range; the value is in error.raw",
     "input": "correct these rows, or map their columns with `fields`; `ragparity check` names them beforehand",
+    "not_cached": "run once with cache.mode: read_write to store the replies, or leave out replay",
     "internal": "a defect of the metric; please report it with the line above",
 }
 """What to do about each kind of failure."""
