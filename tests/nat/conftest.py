@@ -10,7 +10,8 @@ TOOLKIT = find_spec("nat") is not None and find_spec("nat.plugins.eval") is not 
 if TOOLKIT:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import tests.nat.nateval  # noqa: F401  # here, so that what the toolkit warns of at its import fails no test
+        import tests.nat.nateval
+        import tests.nat.workflow  # noqa: F401  # here, so that what the toolkit warns of at its import fails no test
 else:
     collect_ignore_glob = ["test_*.py"]
 

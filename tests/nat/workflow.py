@@ -1,12 +1,16 @@
-"""A small workflow for the toolkit: a retriever, an agent that asks it, and one that answers out of its head."""
+"""A small workflow for the toolkit, a retriever and an agent that asks it, and a provider of models."""
 
 from collections.abc import AsyncIterator
 
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.runnables import ConfigurableField
 from nat.builder.builder import Builder
 from nat.builder.framework_enum import LLMFrameworkEnum
 from nat.builder.function_info import FunctionInfo
-from nat.cli.register_workflow import register_function
+from nat.builder.llm import LLMProviderInfo
+from nat.cli.register_workflow import register_function, register_llm_client, register_llm_provider
 from nat.data_models.function import FunctionBaseConfig
+from nat.data_models.llm import LLMBaseConfig
 from nat.retriever.models import Document, RetrieverOutput
 
 PASSAGES = {
@@ -46,3 +50,27 @@ async def agent(config: AgentConfig, builder: Builder) -> AsyncIterator[Function
         return config.answer
 
     yield FunctionInfo.from_fn(answer, description="Answers.")
+
+
+class HouseConfig(LLMBaseConfig, name="house_llm"):
+    said: str
+
+
+@register_llm_provider(config_type=HouseConfig)
+async def house_llm(config: HouseConfig, _builder: Builder) -> AsyncIterator[LLMProviderInfo]:
+    yield LLMProviderInfo(config=config, description="A model of the house.")
+
+
+@register_llm_client(config_type=HouseConfig, wrapper_type=LLMFrameworkEnum.LANGCHAIN)
+async def house_client(config: HouseConfig, _builder: Builder) -> AsyncIterator[object]:
+    model = FakeListChatModel(responses=[config.said])
+    yield model.configurable_fields(sleep=ConfigurableField(id="sleep"))  # as the toolkit wraps its own clients
+
+
+class BareConfig(LLMBaseConfig, name="bare_llm"):
+    pass
+
+
+@register_llm_provider(config_type=BareConfig)
+async def bare_llm(config: BareConfig, _builder: Builder) -> AsyncIterator[LLMProviderInfo]:
+    yield LLMProviderInfo(config=config, description="A provider for which no framework has a client here.")
