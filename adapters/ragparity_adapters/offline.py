@@ -207,12 +207,25 @@ def _questions(data: Mapping[str, Any]) -> dict[str, Any]:
     return {"questions": [{"question": one, "noncommittal": is_refusal(text)} for one in asked]}
 
 
-def rating_of(data: Mapping[str, Any], scale: Scale) -> int:
+def _parts(data: Mapping[str, Any]) -> dict[str, Any]:
+    answer, reference, question = (str(data.get(name) or "") for name in ("answer", "reference", "question"))
+    shares = {
+        "coverage": shared(reference, answer),
+        "correctness": shared(answer, reference),
+        "relevance": shared(question, answer),
+    }
+    best = 0 if is_refusal(answer) else 4
+    return {"reason": "shared words", **{name: round(best * share) for name, share in shares.items()}}
+
+
+def rating_of(data: Mapping[str, Any], scale: Scale) -> float:
     """A point of the scale from a share of words between 0 and 1."""
     response = str(data.get("response") or data.get("answer") or "")
     if "reference" in data:
         reference = str(data["reference"])
         level = 0.0 if is_refusal(response) else min(shared(reference, response), shared(response, reference) * 2)
+    elif response and "contexts" not in data and "question" in data:
+        level = 0.0 if is_refusal(response) else shared(str(data["question"]), response)
     elif response:
         parts = [one for one in sentences(response) if words(one)]
         held = [support(one, _passages(data))[0] for one in parts]
@@ -229,4 +242,5 @@ _BY_FIELDS: dict[frozenset[str], Callable[[Mapping[str, Any]], dict[str, Any]]] 
     frozenset({"claims"}): _attribution,
     frozenset({"reason", "verdict"}): _usefulness,
     frozenset({"questions"}): _questions,
+    frozenset({"reason", "coverage", "correctness", "relevance"}): _parts,
 }

@@ -29,6 +29,13 @@ C = TypeVar("C", bound="type[NativeMetric]")
 _REGISTERED: dict[str, type[NativeMetric]] = {}
 
 
+class _FirstParagraph:
+    """The formula of a metric: the first paragraph of its card; a setting of the same name stands before it."""
+
+    def __get__(self, metric: NativeMetric | None, cls: type[NativeMetric]) -> str:
+        return " ".join(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].split())
+
+
 class NativeMetric(ABC):
     """Base of the native metrics: a subclass is a frozen dataclass whose fields are the metric's kwargs.
 
@@ -47,16 +54,12 @@ class NativeMetric(ABC):
     version: ClassVar[str] = "1"
     steps: ClassVar[int] = 0
     backend: ClassVar[str] = "native"
+    definition: str = _FirstParagraph()  # type: ignore[assignment]  # read as a text
 
     @property
     def name(self) -> str:
         """The metric's name, without its settings."""
         return type(self).__name__
-
-    @property
-    def definition(self) -> str:
-        """The formula: the first paragraph of the card."""
-        return " ".join(inspect.cleandoc(type(self).__doc__ or "").split("\n\n")[0].split())
 
     def asks(self, sample: Sample) -> tuple[Ask, ...]:  # noqa: ARG002  # a metric without a judge asks nothing
         """The calls to expect for this sample."""

@@ -31,7 +31,10 @@ def wrong_value(metric: str, problem: Mapping[str, Any]) -> ConfigError:
     >>> str(wrong_value("A", {"loc": ("k",), "msg": "Input should be an integer", "type": "int_type", "input": "x"}))
     "metric A: k: input should be an integer, got 'x'"
     """
-    where = ".".join(str(part) for part in problem["loc"]) or "kwargs"
-    shown = "" if problem["type"] == "missing" else f", got {problem['input']!r}"
     text = str(problem["msg"]).removeprefix("Value error, ")
-    return ConfigError(f"metric {metric}: {where}: {text[:1].lower()}{text[1:]}{shown}")
+    text = text[:1].lower() + text[1:]
+    if not problem["loc"]:  # said by the metric itself, about its kwargs together
+        return ConfigError(f"metric {metric}: {text}")
+    where = ".".join(str(part) for part in problem["loc"])
+    shown = "" if problem["type"] == "missing" else f", got {problem['input']!r}"
+    return ConfigError(f"metric {metric}: {where}: {text}{shown}")
