@@ -1,80 +1,121 @@
-"""What tests of the runner, the folder and a run share: small metrics, rows, and evaluators made of them."""
+"""An eval file over HTTP, in this process or in one of its own, and what it leaves."""
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass, field
-from typing import Any
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ragparity.core.outcome import Scored
-from ragparity.core.ports import Answer, Tally, Usage
-from ragparity.core.row import Row
-from ragparity.core.sample import Sample
-from ragparity.runner import Evaluator
+import yaml
+from click.testing import CliRunner
 
+from ragparity.cli import main
 
-@dataclass(frozen=True, repr=False)
-class Says:
-    """A metric that gives what `what` says: an outcome, an exception to raise, or a function of the sample."""
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-    what: Any
-    name: str = "Says"
-    uses: frozenset = frozenset({"text"})
-    reads: tuple = ()
-    may_read: tuple = ()
-    bounds: tuple = (0.0, 1.0)
-    higher_is_better: bool = True
-    backend: str = "native"
-    version: str = "1"
-    definition: str = "what a test says"
-    steps: int = 1
-    seen: list = field(default_factory=list, compare=False)
-
-    def __repr__(self) -> str:
-        return f"{self.name}()"
-
-    def asks(self, _sample: Sample) -> tuple:
-        return ()
-
-    async def score(self, sample: Sample, kit: Any) -> Any:
-        self.seen.append(sample.id)
-        found = self.what(sample, kit) if callable(self.what) and not isinstance(self.what, type) else self.what
-        if asyncio.iscoroutine(found):
-            found = await found
-        if isinstance(found, BaseException):
-            raise found
-        return Scored(found) if isinstance(found, float) else found
+ACCURACY = {"accuracy": {"metric": "AnswerAccuracy", "llm_name": "judge"}}
+TIMES = ("seconds",)
+COSTS = (
+    "calls",
+    "cached_calls",
+    "shared_calls",
+    "input_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+    "cached_tokens",
+    "cost",
+)
 
 
-class Echo:
-    """A judge that takes its time and counts how many questions are with it."""
-
-    identity = "echo"
-
-    def __init__(self, seconds: float = 0.0) -> None:
-        self.seconds = seconds
-        self.with_it = self.most = self.asked = 0
-
-    async def ask(self, question: Any, tally: Tally) -> Answer:
-        self.asked += 1
-        self.with_it += 1
-        self.most = max(self.most, self.with_it)
-        try:
-            await asyncio.sleep(self.seconds)
-        finally:
-            self.with_it -= 1
-        tally.call(Usage(input_tokens=1, output_tokens=1))
-        return Answer(question.prompt.task, question.prompt.task)
+def rows(count: int) -> list[dict[str, Any]]:
+    """Rows that differ in every field."""
+    return [
+        {
+            "id": f"r{number}",
+            "question": f"Which port does gateway {number} use?",
+            "generated_answer": f"Gateway {number} listens on port {7000 + number}.",
+            "answer": f"Port {7000 + number}.",
+            "contexts": [f"The gateway {number} listens on TCP port {7000 + number}.", f"Gateway {number} is grey."],
+        }
+        for number in range(count)
+    ]
 
 
-def evaluator(
-    what: Any, name: str = "e", *, judged: bool = True, judge: Any = None, reps: int = 1, **metric: Any
-) -> Evaluator:
-    """An evaluator around a metric that says what a test says."""
-    uses = frozenset({"text"}) if judged else frozenset()
-    return Evaluator(name=name, metric=Says(what, uses=uses, **metric), judge=judge, reps=reps)
+def write(
+    evaluators: dict[str, Any], data: Sequence[dict[str, Any]], server: Any, *, run: dict[str, Any] | None = None,
+    llm: dict[str, Any] | None = None, name: str = "eval.yml", output: str = "out", **general: Any,
+) -> None:  # fmt: skip
+    """Rows and an eval file in the current folder."""
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in data), encoding="utf-8")
+    url = server if isinstance(server, str) else server.base_url
+    judge = {"_type": "openai", "model_name": "m", "base_url": url, "api_key": "sk-very-secret-1", **(llm or {})}
+    emb = {"_type": "openai", "model_name": "e", "base_url": url, "api_key": "sk-very-secret-1"}
+    dataset = {"_type": "jsonl", "file_path": "rows.jsonl"}
+    content = {
+        "llms": {"judge": judge},
+        "embedders": {"emb": emb},
+        "eval": {
+            "general": {"output_dir": output, "dataset": dataset, "ragparity": run or {}, **general},
+            "evaluators": {key: {"_type": "ragparity", **entry} for key, entry in evaluators.items()},
+        },
+    }
+    Path(name).write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
 
 
-def rows(n: int) -> list[tuple[Row, ...]]:
-    """`n` rows with their number as id and question."""
-    return [(Row(number, str(number), Sample(id=str(number), user_input=f"q{number}")),) for number in range(n)]
+def command(*arguments: str) -> Any:
+    """The result of a command in this process."""
+    return CliRunner().invoke(main, list(arguments), catch_exceptions=False)
+
+
+def process(*arguments: str) -> subprocess.Popen[str]:
+    """The command in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "ragparity", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def lines(folder: str = "out") -> list[dict[str, Any]]:
+    """The lines of the log, in order of completion."""
+    text = Path(folder, "results.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def record(folder: str, evaluator: str, row: str) -> dict[str, Any]:
+    """One line of the log."""
+    (found,) = [line for line in lines(folder) if (line["evaluator"], line["id"]) == (evaluator, row)]
+    return found
+
+
+def summary(folder: str = "out") -> dict[str, Any]:
+    """The summary by evaluator."""
+    found: dict[str, Any] = read(folder, "summary.json")["evaluators"]
+    return found
+
+
+def read(folder: str, name: str) -> dict[str, Any]:
+    """A JSON file of a run."""
+    found: dict[str, Any] = json.loads(Path(folder, name).read_text(encoding="utf-8"))
+    return found
+
+
+def files(folder: str = "out", *, without: Sequence[str] = TIMES) -> dict[str, Any]:
+    """Every file of a run but the manifest, the log by evaluator and row, without some of its columns."""
+    found: dict[str, Any] = {}
+    for path in sorted(Path(folder).iterdir()):
+        if path.name == "manifest.json":
+            continue
+        if path.name == "results.jsonl":
+            kept = [{key: value for key, value in line.items() if key not in without} for line in lines(folder)]
+            found[path.name] = sorted(kept, key=lambda line: (line["evaluator"], line["row"]))
+        elif path.name == "summary.json":
+            content = read(folder, path.name)
+            for one in content["evaluators"].values():
+                for key in without:
+                    one.pop(key, None)
+            found[path.name] = content
+        else:
+            found[path.name] = path.read_text(encoding="utf-8")
+    return found
