@@ -364,6 +364,27 @@ def test_the_deadline_counts_the_call_and_not_the_queue():
         assert [one.value for one in answers] == [4] * 20  # a whole second of waiting in the queue
 
 
+def test_a_server_that_works_at_one_request_at_a_time_is_given_fewer_and_answers_all():
+    with FakeServer("4", latency=0.1, parallel=1) as server:
+        lane = Lane("judge", 16, first_wait=0.05, longest_wait=0.2)
+        answers = asked_at_once(built(server), [RATING] * 30, retries=3, lane=lane, timeout_s=0.45)
+        assert [getattr(one, "value", one) for one in answers] == [4] * 30
+        assert lane.allowed <= 4
+
+
+def test_a_single_time_out_among_answers_lowers_nothing():
+    lane = fast(16)
+    slow = JudgeUnavailable("slow", kind="timeout")
+    for _ in range(5):
+        lane.failed(slow, 1, lane.clock.now())
+        for _ in range(2):
+            lane.succeeded()
+    assert lane.allowed == 16
+    for _ in range(5):
+        lane.failed(slow, 1, lane.clock.now())
+    assert lane.allowed == 8
+
+
 def test_clients_of_ours_do_not_retry_on_their_own():
     with FakeServer(server_error(500)) as server:
         (error,) = asked_at_once(built(server), [RATING], retries=1)

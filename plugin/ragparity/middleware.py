@@ -93,6 +93,8 @@ class Lane:
         self._failures = 0
         self._since_change = 0
         self._lowered_at = float("-inf")
+        self._strain = 0
+        self._answers_per_step = 1
         self._timer_of: asyncio.AbstractEventLoop | None = None
 
     @asynccontextmanager
@@ -163,11 +165,14 @@ class Lane:
             raise _again(cause)
 
     def succeeded(self) -> None:
-        """A call was answered: one more may be in flight after as many answers as are allowed now."""
-        self._unanswered = 0
-        self._failures = 0
+        """A call was answered: one more may be in flight after as many answers as are allowed now.
+
+        After time-outs it takes four times as many, since the next time-out costs a question an attempt.
+        """
+        self._unanswered = self._failures = 0
+        self._strain = max(0, self._strain - 1)
         self._since_change += 1
-        if self.allowed < self.limit and self._since_change >= self.allowed:
+        if self.allowed < self.limit and self._since_change >= self.allowed * self._answers_per_step:
             self.allowed += 1
             self._since_change = 0
             self._wake()
@@ -176,7 +181,8 @@ class Lane:
         """Seconds that this question waits before it is put again; where all should wait, the lane pauses.
 
         Everybody waits when the endpoint names a time or says "too many", or when nothing was answered since the
-        last few failures. A time-out is a question's own. `began` is when the call that failed went out.
+        last few failures. A time-out is a question's own, but several of them among few answers say that the
+        endpoint works at fewer calls than are in flight. `began` is when the call that failed went out.
         """
         if not isinstance(error, JudgeUnavailable):
             return 0.0
@@ -185,15 +191,22 @@ class Lane:
         wait = min(self.longest_wait, self.first_wait * 2.0 ** (attempt - 1)) * jitter
         if error.retry_after:
             wait = min(error.retry_after, LONGEST_RETRY_AFTER)
-        if error.kind == "rate_limit" and began >= self._lowered_at:
-            self.allowed = max(1, self.allowed // 2)
-            self._since_change = 0
-            self._lowered_at = self.clock.now()
+        if began >= self._lowered_at:
+            self._strain += 2 if error.kind == "timeout" else 0
+            if error.kind == "rate_limit" or self._strain > max(1, self.allowed // 2):
+                self._lower(slowly_back=error.kind == "timeout")
         everybody = error.kind == "rate_limit" or error.retry_after is not None or self._failures >= ALL_WAIT_AFTER
         if everybody and error.kind != "timeout":
             self._open_at = max(self._open_at, self.clock.now() + wait)
             return 0.0
         return wait
+
+    def _lower(self, *, slowly_back: bool) -> None:
+        """Halve what may be in flight; calls that went out before do not count against it again."""
+        self.allowed = max(1, self.allowed // 2)
+        self._strain = self._since_change = 0
+        self._answers_per_step = 4 if slowly_back else 1
+        self._lowered_at = self.clock.now()
 
     def gave_up(self, error: JudgeError) -> None:
         """A question got no answer after all attempts; after several in a row the lane is closed."""

@@ -30,6 +30,7 @@ class Verdict(BaseModel):
 
 
 GOOD = {"reason": "It is stated.", "verdict": 1}
+GOOD_TEXT = json.dumps(GOOD)
 PROMPT = Prompt("Judge the answer.", ("Be strict.",), {"answer": "Paris"})
 SCALE = Scale((0, 2, 4))
 RATING = Question(PROMPT, Rating(SCALE), 8)
