@@ -5,10 +5,10 @@ import time
 from pathlib import Path
 
 import pytest
-
-from ragparity.cache_file import stats
 from tests import runs
 from tests.fakeserver import FakeServer, server_error
+
+from ragparity.cache_file import stats
 
 SEVEN = {
     "faithfulness": {"metric": "Faithfulness", "llm_name": "judge"},
