@@ -177,6 +177,12 @@ def test_the_question_helps_but_is_not_needed(question):
     assert "question" not in judge.questions[0].prompt.data
 
 
+def test_the_question_is_shown_with_a_response_that_says_nothing_without_it_and_only_then():
+    for response, shown in (("Yes, in 1889.", True), ("The tower was opened in Paris in the year 1889.", False)):
+        _, judge = scored(claims("A."), verdicts("yes"), sample=row(response=response))
+        assert ("question" in judge.questions[0].prompt.data) is shown
+
+
 # -- "cannot tell"
 
 

@@ -24,41 +24,49 @@ if TYPE_CHECKING:
 
 BATCH = 10
 """Claims per question: longer lists of verdicts lose some."""
-CHARACTERS_PER_TOKEN = 3
+BYTES_PER_TOKEN = 3
+TOKENS_PER_CLAIM = 20
 TOKENS_PER_VERDICT = 80
 TOKENS_AROUND = 64
 
 
 def tokens_of(text: str) -> int:
     """A generous estimate of the tokens of a text: its UTF-8 bytes over three."""
-    return math.ceil(len(text.encode("utf-8", "replace")) / CHARACTERS_PER_TOKEN)
+    return math.ceil(len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN)
 
 
 # -- claims
 
 
 class Claims(BaseModel):
-    """The claims of a text; `refusal` says that the text declines to answer."""
+    """The claims of a text; `refusal` says that the text declines to answer. Claims first: they come from the text."""
 
-    refusal: bool
     claims: list[str]
+    refusal: bool
 
 
 EXTRACT = Prompt(
-    task="Split the answer into the factual claims it makes.",
+    task="Copy the factual statements out of the answer, each as one short sentence.",
     rules=(
-        "Each claim is one short sentence that is understood without the answer: replace pronouns by names.",
-        "Cover every fact of the answer; keep its meaning, numbers and negations; add nothing and correct nothing.",
-        "Leave out greetings, opinions, questions, and remarks about the answer itself.",
-        "`refusal` is true when the answer declines to answer or says it does not know; such a remark is no claim.",
+        "Write what pronouns stand for; otherwise keep the words, numbers and negations; add nothing, correct nothing.",
+        "Keep a list of things together in one statement.",
+        "Leave out greetings, opinions and questions.",
+        "`refusal`: true if the answer only says that it cannot answer.",
         "Write in the language of the answer.",
     ),
 )
+STANDS_ALONE = 8
+"""Words from which on an answer is understood without its question.
+
+Small judges that see the question write claims about the conversation ("the answer does not say …"), so it is shown
+only with an answer that says nothing without it ("Yes, in 1889.").
+"""
 
 
 async def claims_of(text: str, kit: Kit, *, question: str | None) -> Claims:
     """The claims of a text, blank and repeated ones left out. One call."""
-    data = {"question": question, "answer": text} if question else {"answer": text}
+    short = question and len(words(text)) < STANDS_ALONE
+    data = {"question": question, "answer": text} if short else {"answer": text}
     prompt = Prompt(EXTRACT.task, EXTRACT.rules, data)
     found = await kit.verdict(prompt, Claims, budget=claims_budget(text))
     return Claims(refusal=found.refusal, claims=distinct(found.claims))
@@ -75,6 +83,15 @@ def distinct(texts: Sequence[str]) -> list[str]:
         first.setdefault(normalised(text, "full"), text.strip())
     first.pop("", None)
     return list(first.values())
+
+
+def claims_in(text: str) -> int:
+    """An estimate of the number of claims of a text, before they are known: one per sentence of ordinary length.
+
+    >>> claims_in("42"), claims_in("The tower of steel was opened in Paris in the year 1889 by its engineer. " * 3)
+    (1, 4)
+    """
+    return 1 + tokens_of(text) // TOKENS_PER_CLAIM
 
 
 def claims_budget(text: str) -> int:

@@ -12,7 +12,15 @@ from ragparity.core.policy import without_claims
 from ragparity.core.ports import Ask, Use
 from ragparity.core.prompt import Prompt
 from ragparity.core.text import normalised
-from ragparity.metrics.claims import TOKENS_AROUND, Judged, claims_in_detail, share, tokens_of
+from ragparity.metrics.claims import (
+    TOKENS_AROUND,
+    TOKENS_PER_CLAIM,
+    TOKENS_PER_VERDICT,
+    Judged,
+    claims_in,
+    claims_in_detail,
+    share,
+)
 from ragparity.metrics.faithfulness import counted
 from ragparity.registry import NativeMetric, metric
 from ragparity.verdicts import Verdict
@@ -117,5 +125,5 @@ class ContextRecall(NativeMetric):
 
 
 def recall_budget(reference: str) -> int:
-    """Tokens for the claims of a reference with the evidence for each."""
-    return 2 * TOKENS_AROUND + 5 * tokens_of(reference)
+    """Tokens for the claims of a reference with the evidence for each, which can be much longer than the claim."""
+    return TOKENS_AROUND + claims_in(reference) * (TOKENS_PER_CLAIM + TOKENS_PER_VERDICT)

@@ -13,6 +13,7 @@ from ragparity.metrics.claims import (
     Judged,
     batches_of,
     claims_budget,
+    claims_in,
     claims_in_detail,
     claims_of,
     judge_pieces,
@@ -30,18 +31,12 @@ if TYPE_CHECKING:
 SUPPORT = Prompt(
     task="For each claim, decide whether the contexts support it.",
     rules=(
-        '`evidence`: copy the words of the contexts that decide, or write "none".',
-        (
-            '`verdict`: "yes" only if the contexts say it or it follows from them directly; '
-            '"no" if they contradict it or do not say it; "unknown" only if the contexts cannot be read.'
-        ),
+        '`evidence`: at most eight words copied from the contexts that decide, or "none".',
+        '`verdict`: "yes" only if the contexts say all of it, in whatever words; "no" if they contradict or lack a part.',
         "Use nothing but the contexts, not what you know.",
-        "Give one verdict for each claim, with the id of the claim.",
+        "Give one verdict for each claim, with its id.",
     ),
 )
-
-CLAIM_TOKENS = 20
-"""Tokens of a typical claim, for estimates before the claims are known."""
 
 
 @metric
@@ -49,7 +44,7 @@ CLAIM_TOKENS = 20
 class Faithfulness(NativeMetric):
     """Supported claims / claims, over the claims that the response makes.
 
-    Reads: response, retrieved_contexts; user_input where present, to understand the response.
+    Reads: response, retrieved_contexts; user_input where present, to understand a response of a few words.
     Asks: 2 (claims, then verdicts; one more per further 10 claims, at the same time).
     Range: 0 to 1, higher is better.
     Undefined when: the response makes no claims (`no_claims`, policy `no_claims`).
@@ -71,9 +66,9 @@ class Faithfulness(NativeMetric):
 
     def asks(self, sample: Sample) -> tuple[Ask, ...]:
         """The claims, and the verdicts on about as many claims as the response has sentences."""
-        claims = max(1, claims_budget(sample.response or "") // (2 * CLAIM_TOKENS))
-        verdicts = (Ask(1, "structured", verdicts_budget(size)) for size in batches_of(claims))
-        return (Ask(1, "structured", claims_budget(sample.response or "")), *verdicts)
+        response = sample.response or ""
+        verdicts = (Ask(1, "structured", verdicts_budget(size)) for size in batches_of(claims_in(response)))
+        return (Ask(1, "structured", claims_budget(response)), *verdicts)
 
     async def score(self, sample: Sample, kit: Kit) -> Scored | Undefined:
         """Extract the claims of the response, then judge each against all contexts."""
