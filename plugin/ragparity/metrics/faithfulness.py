@@ -32,7 +32,10 @@ SUPPORT = Prompt(
     task="For each claim, decide whether the contexts support it.",
     rules=(
         '`evidence`: at most eight words copied from the contexts that decide, or "none".',
-        '`verdict`: "yes" only if the contexts say all of it, in whatever words; "no" if they contradict or lack a part.',
+        (
+            '`verdict`: "yes" only if the contexts say all of it, in whatever words; '
+            '"no" if they contradict or lack a part.'
+        ),
         "Use nothing but the contexts, not what you know.",
         "Give one verdict for each claim, with its id.",
     ),
