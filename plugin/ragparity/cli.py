@@ -17,6 +17,7 @@ import click
 
 from ragparity.cache_commands import cache
 from ragparity.core.errors import ConfigError, EvaluationError
+from ragparity.probe_command import probe_command
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -97,6 +98,7 @@ def _numbers(_context: click.Context, option: click.Parameter, values: tuple[str
 @click.option("--resume", is_flag=True, help="Continue a run: what was scored under the same settings is kept.")
 @click.option("--overwrite", is_flag=True, help="Replace an unfinished run.")
 @click.option("--keep-going", is_flag=True, help="Run the evaluators that can run; still ends with 2.")
+@click.option("--no-probe", is_flag=True, help="Do not ask every model one small thing before a large run.")
 @click.option("--fail-under", multiple=True, callback=_numbers, metavar="NAME=V", help="Fail if a mean is below V.")
 @click.option(
     "--budget", multiple=True, callback=_numbers, metavar="NAME=V", help="Stop at V calls, tokens or cost (NAME)."
@@ -107,12 +109,13 @@ def _numbers(_context: click.Context, option: click.Parameter, values: tuple[str
 def eval_command(
     *, file: Path, dataset_path: Path | None, output: Path | None, overrides: tuple[tuple[str, str], ...],
     backend: str | None, limit: int | None, sample: int | None, seed: int, resume: bool, overwrite: bool,
-    keep_going: bool, fail_under: dict[str, float], budget: dict[str, float], slices: tuple[str, ...], as_json: bool,
-    quiet: bool,
+    keep_going: bool, no_probe: bool, fail_under: dict[str, float], budget: dict[str, float], slices: tuple[str, ...],
+    as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Score the rows of an eval FILE, write the run's files, print the table."""
     from ragparity import estimates, evaluation
     from ragparity.folder import RunFolder
+    from ragparity.probe import ProbeFailed
     from ragparity.report.progress import progress_for
 
     eval_file = _load(file, overrides)
@@ -140,7 +143,7 @@ def eval_command(
                 plan, rows, folder,
                 choice=evaluation.Choice(limit=limit, sample=sample, seed=seed),
                 limits=evaluation.limits_of(plan, fail_under), slices=slices, budget=spend_at_most,
-                progress=progress, say=progress.say,
+                probing=not no_probe, progress=progress, say=progress.say,
             )  # fmt: skip
             finished = asyncio.run(_until_terminated(work))
     except (KeyboardInterrupt, asyncio.CancelledError):
@@ -152,6 +155,10 @@ def eval_command(
         progress.close()
         _stop(*str(error).splitlines())
         raise
+    except ProbeFailed as error:
+        progress.close()
+        _complain(*str(error).splitlines(), "nothing was scored; mend this, or go on with --no-probe")
+        raise SystemExit(EXIT_FAILED) from None
     except OSError as error:
         progress.close()
         _show(folder.result, path, as_json=as_json)
@@ -295,6 +302,7 @@ def _print_rows(plan: Plan, rows: Rows) -> None:
 
 
 main.add_command(cache)
+main.add_command(probe_command)
 
 
 @main.command("list")

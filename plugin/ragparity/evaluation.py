@@ -13,10 +13,11 @@ from importlib import metadata
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ragparity import runner, wiring
+from ragparity import estimates, runner, wiring
 from ragparity.core.errors import ConfigError
 from ragparity.folder import SUMMARY, read_json
 from ragparity.gate import Check, Limits, judge_gate
+from ragparity.probe import LARGE, before_a_run
 from ragparity.results import Record, Summary, Troubles
 
 if TYPE_CHECKING:
@@ -178,15 +179,18 @@ async def evaluate_file(
     limits: Mapping[str, Limits],
     slices: Sequence[str] = (),
     budget: Budget | None = None,
+    probing: bool = False,
     progress: Callable[[int, int], None],
     say: Callable[[str], None],
 ) -> Finished:
     """Run a plan into a folder. A cancelled run is summarised too, then the cancellation goes on.
 
-    `budget` stands in place of the file's. A run that it ends is summarised, and can be resumed.
+    `budget` stands in place of the file's. A run that it ends is summarised, and can be resumed. With `probing`, a run
+    of many judge calls begins with one small call to each of its models.
 
-    Nothing in the folder is touched before the clients are made and the baseline is read. Raises `ConfigError`, and
-    `OSError` where a file cannot be written (what was written before stays).
+    Nothing in the folder is touched before the clients are made and the baseline is read. Raises `ConfigError`,
+    `OSError` where a file cannot be written (what was written before stays), and `ProbeFailed` where a model cannot be
+    used.
     """
     baseline = _baseline(plan)
     total = _total(rows, choice)
@@ -246,6 +250,7 @@ async def evaluate_file(
             raise
 
     try:
+        manifest |= await _probe(plan, session, rows, total, say) if probing else {}
         for one in folder.begin(manifest, run.wanted(chosen())):
             run.reuse(one)
         progress(run.count, meetings)
@@ -259,6 +264,26 @@ async def evaluate_file(
             say(f"--slice {column}: no row has such a column")
     finish(None if done.stopped else datetime.now(UTC))
     return done
+
+
+async def _probe(
+    plan: Plan, session: wiring.Session, rows: Rows, total: int, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """What the models of a large run show when they are asked one small thing, for the manifest."""
+    if not _is_worth_a_probe(plan, rows, total):
+        return {}
+    probed, remarks = await before_a_run(plan, session)
+    for line in remarks:
+        say(f"warning: {line}")
+    return {"probe": [one.as_json() for one in probed]}
+
+
+def _is_worth_a_probe(plan: Plan, rows: Rows, total: int) -> bool:
+    """Whether a run will put many questions to its judges (a replay puts none)."""
+    if plan.file.general.ragparity.cache.mode == "replay":
+        return False
+    samples = [row.sample for row in rows.first() if row.sample is not None]
+    return sum(one.calls for one in estimates.expected(plan, samples, total, {}).values()) > LARGE
 
 
 def _total(rows: Rows, choice: Choice) -> int:

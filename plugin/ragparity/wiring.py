@@ -273,6 +273,7 @@ class Session:
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     lanes: dict[str, Lane] = field(default_factory=dict)
     embedders: dict[str, Embedder] = field(default_factory=dict)
+    bare_embedders: dict[str, Embedder] = field(default_factory=dict)
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     around: Around = field(default_factory=Around)
 
@@ -393,6 +394,15 @@ def _judge(plan: Plan, session: Session, one: Planned, concurrency: int) -> Judg
     )  # fmt: skip
 
 
+def bare_judge(session: Session, one: Planned, longest_s: float) -> Judge:
+    """The judge of an evaluator without retries, cache and budget; a reply is waited for `longest_s` at most."""
+    from ragparity_adapters.langchain import JudgeOptions, LangChainJudge
+
+    options = judge_options(one.entry.judge)
+    options["timeout_s"] = min(options["timeout_s"], longest_s)
+    return LangChainJudge(session.endpoints[str(one.entry.llm_name)], JudgeOptions(**options))
+
+
 def judge_options(said: Any) -> dict[str, Any]:
     """The settings of a judge block that the adapter takes."""
     return {name: getattr(said, name) for name in JUDGE_OPTIONS}
@@ -419,6 +429,7 @@ def _embedder(plan: Plan, session: Session, one: Planned, concurrency: int) -> E
             entry = plan.file.embedders[name]
             made = embeddings.build(_spec(_usable(plan.file, entry)))
             session.closing.append(made.aclose)
+            session.bare_embedders[name] = made
             retrying = RetryingEmbedder(made, Lane(name, concurrency), one.entry.judge.retries)
             session.embedders[name] = session.around.embedder(retrying, _settings(plan, entry))
     return session.embedders[name]
