@@ -111,7 +111,7 @@ def main() -> None:
     for metric_name in ("AnswerAccuracy", "Faithfulness"):
         with ServerProcess() as server:
             client, metric = asyncio.run(compare(server.base_url, metric_name, chosen.times, chosen.rounds))
-        print(  # noqa: T201  # its result
+        print(
             f"{metric_name}: ChatOpenAI.ainvoke {client * 1e3:.2f} ms, ragparity {metric * 1e3:.2f} ms CPU per call, "
             f"ratio {metric / client:.2f}"
         )

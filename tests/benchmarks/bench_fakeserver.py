@@ -57,7 +57,7 @@ def main() -> None:
     for latency, connections in ((0.0, 1), (0.0, 16), (0.0, 64), (0.02, 64)):
         with ServerProcess(latency=latency) as server:
             per_second = asyncio.run(rate(server.base_url, connections))
-        print(f"latency {latency:g} s, {connections} connections: {per_second:.0f} requests/s")  # noqa: T201  # its result
+        print(f"latency {latency:g} s, {connections} connections: {per_second:.0f} requests/s")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ async def main() -> None:
     await once(made[:4])
     with Watch() as watch:
         failed = await once(made)
-    print(as_line(watch.seen, failed=sum(failed.values())))  # noqa: T201  # read by the parent
+    print(as_line(watch.seen, failed=sum(failed.values())))
 
 
 asyncio.run(main())
