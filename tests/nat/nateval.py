@@ -59,9 +59,14 @@ def eval_file(evaluators, *, rows=(PORT, SIZE), dataset=None, llms=None, embedde
 
 def evaluate(*, skip_workflow=True, **more):
     """Run the evaluation of `eval.yml` in this process; the outputs as their files have them, by evaluator."""
-    run = EvaluationRun(EvaluationRunConfig(config_file=Path("eval.yml"), skip_workflow=skip_workflow, **more))
+    return evaluate_file("eval.yml", "out", skip_workflow=skip_workflow, **more)
+
+
+def evaluate_file(path, folder, *, skip_workflow=True, **more):
+    """The same for any file and the folder that it names."""
+    run = EvaluationRun(EvaluationRunConfig(config_file=Path(path), skip_workflow=skip_workflow, **more))
     asyncio.run(run.run_and_evaluate())
-    return outputs()
+    return outputs(folder)
 
 
 def outputs(folder="out"):
