@@ -14,6 +14,7 @@ read as an answer.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +23,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from ragparity.core.errors import AmbiguousRating, JudgeError, JudgeRefused, JudgeRejected, MalformedVerdict, Truncated
 from ragparity.core.ports import RATED_WITH_REASON, Answer, Question, Rating, Structured, Tally
 from ragparity.core.ports import Text as FreeText
+from ragparity.core.user_rules import filled
 from ragparity_adapters import schemas
 from ragparity_adapters.chat_reply import as_text, declines
 from ragparity_adapters.endpoint import Endpoint, Reply, Request, StructuredBy, StructureNotTaken
@@ -47,7 +49,8 @@ class JudgeOptions:
     """What an evaluator says about its judge. Nothing that is `None` is ever sent.
 
     `max_tokens` is a ceiling on top of that of the llm entry; `reasoning` says beforehand whether the model
-    thinks aloud (`None`: find out); `structured` pins a rung.
+    thinks aloud (`None`: find out); `structured` pins a rung. `language` is that of the answer's texts, `prompt` the
+    user's own rules (see `ragparity.core.user_rules`); neither touches a wrapped framework's prompt.
     """
 
     output: Literal["auto", "rating", "structured"] = "auto"
@@ -57,6 +60,7 @@ class JudgeOptions:
     reasoning: bool | None = None
     structured: Literal["auto", "json_schema", "tool", "json_mode", "prompt"] = "auto"
     language: str | None = None
+    prompt: str | None = None
 
 
 class LangChainJudge:
@@ -79,6 +83,7 @@ class LangChainJudge:
             "temperature": said.temperature,
             "structured": said.structured if said.structured != "auto" else None,
             "language": said.language,
+            "rules": hashlib.sha256(said.prompt.encode("utf-8", "replace")).hexdigest()[:12] if said.prompt else None,
         }
         shown = ", ".join(f"{name}={value}" for name, value in parts.items() if value is not None)
         return f"{self.endpoint.identity} ({shown})" if shown else self.endpoint.identity
@@ -86,6 +91,7 @@ class LangChainJudge:
     async def ask(self, question: Question, tally: Tally) -> Answer:
         """One attempt at an answer; raises a `JudgeError`."""
         shape = question.shape
+        question = self._with_own_rules(question)
         try:
             if isinstance(shape, Structured):
                 return await self._structured(question, shape.schema, tally)
@@ -97,6 +103,19 @@ class LangChainJudge:
         except JudgeError as error:
             error.judge = self.identity
             raise
+
+    def _with_own_rules(self, question: Question) -> Question:
+        """The question with the user's rules and language; a wrapped framework's prompt stays as it is."""
+        prompt, shape, said = question.prompt, question.shape, self.options
+        if prompt.text is not None:
+            return question
+        rated = isinstance(shape, Rating) and (said.output == "structured" or not shape.scale.bare)
+        reasoned = rated or (isinstance(shape, Structured) and "reason" in shape.schema.model_fields)
+        ready = prompt.in_language(said.language, reasoned=reasoned)
+        if said.prompt:
+            scale = {"scale": shape.scale.spelled} if isinstance(shape, Rating) else {}
+            ready = replace(ready, rules=(*ready.rules, filled(said.prompt.strip(), scale)))
+        return question if ready is prompt else replace(question, prompt=ready)
 
     # -- the three shapes
 
@@ -321,8 +340,6 @@ class LangChainJudge:
     def _messages(self, question: Question, *more: str) -> tuple[BaseMessage, ...]:
         """Rules in the system message, data in the user message; a verbatim prompt is the user message, unchanged."""
         prompt, rules = question.prompt, list(more)
-        if self.options.language and prompt.text is None:
-            rules.append(f"Write every text of your answer in {self.options.language}.")
         if question.complaint:
             rules.append(f"Your last reply could not be used: {question.complaint}")
         if prompt.text is not None:

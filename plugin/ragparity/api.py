@@ -229,6 +229,8 @@ def bind(
         if name in evaluators:
             raise ConfigError(f"metrics: {name} stands there twice")
         judged, embedding = bool(metric.uses & wiring.JUDGED), "embeddings" in metric.uses
+        if judged:
+            wiring.check_prompt(said, metric, named=False)
         if judged and asked is None:
             raise ConfigError(f'{name} asks a judge: pass judge=, a LangChain chat model or "offline"')
         if embedding and embeds is None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ragparity import dataset
 from ragparity.around import Around, model_settings, replies_of
 from ragparity.config import OFFLINE
+from ragparity.core import user_rules
 from ragparity.core.errors import ConfigError, EvaluationError, UnknownBackend, did_you_mean
 from ragparity.core.ports import Prepared
 from ragparity.core.prompt import Prompt
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 NATIVE = "native"
 JUDGED = frozenset({"rating", "structured", "text"})
-JUDGE_OPTIONS = ("output", "max_tokens", "temperature", "timeout_s", "reasoning", "structured", "language")
+JUDGE_OPTIONS = ("output", "max_tokens", "temperature", "timeout_s", "reasoning", "structured", "language", "prompt")
 LOOKED_AT = 200
 """Rows that `check` looks at to estimate the sizes of answers."""
 
@@ -115,7 +116,11 @@ def make_plan(file: EvalFile, *, default_backend: str | None = None, session: Se
             notes.append(f"{entry.name}: skipped (skip: true)")
             continue
         try:
-            evaluators.append(_planned(file, entry, default_backend, session or Session()))
+            planned = _planned(file, entry, default_backend, session or Session())
+            evaluators.append(planned)
+            if planned.judged and entry.judge.language and planned.metric.backend != NATIVE:
+                whose = planned.metric.backend
+                notes.append(f"{entry.name}: judge.language is not used; the prompts of {whose} stay as they are")
         except EvaluationError as error:
             problems.append(f"eval.evaluators.{entry.name}: {error}")
     if not file.evaluators:
@@ -159,6 +164,7 @@ def _planned(file: EvalFile, entry: EvaluatorEntry, default_backend: str | None,
     if planned.judged:
         if entry.llm_name is None:
             raise ConfigError(f"{metric.name} asks a judge: set llm_name ({_choices(file.llms)})")
+        check_prompt(entry.judge, metric)
         if entry.llm_name != OFFLINE and entry.llm_name not in session.endpoints:
             llms.check(_spec(_usable(file, file.llms[entry.llm_name])))
     if planned.embeds:
@@ -388,8 +394,9 @@ def _judge(plan: Plan, session: Session, one: Planned, concurrency: int) -> Judg
     if name not in session.lanes:
         session.lanes[name] = Lane(name, concurrency)
     settings = _settings(plan, plan.file.llms[name]) if name in plan.file.llms else ""
+    options = judge_options(said, one.metric.name)
     return bound_judge(
-        session.endpoints[name], session.lanes[name], retries=said.retries, options=judge_options(said),
+        session.endpoints[name], session.lanes[name], retries=said.retries, options=options,
         around=session.around, settings=settings, price=one.price,
     )  # fmt: skip
 
@@ -398,14 +405,36 @@ def bare_judge(session: Session, one: Planned, longest_s: float) -> Judge:
     """The judge of an evaluator without retries, cache and budget; a reply is waited for `longest_s` at most."""
     from ragparity_adapters.langchain import JudgeOptions, LangChainJudge
 
-    options = judge_options(one.entry.judge)
+    options = judge_options(one.entry.judge, one.metric.name)
     options["timeout_s"] = min(options["timeout_s"], longest_s)
     return LangChainJudge(session.endpoints[str(one.entry.llm_name)], JudgeOptions(**options))
 
 
-def judge_options(said: Any) -> dict[str, Any]:
-    """The settings of a judge block that the adapter takes."""
-    return {name: getattr(said, name) for name in JUDGE_OPTIONS}
+def judge_options(said: Any, metric: str | None = None) -> dict[str, Any]:
+    """The settings of a judge block that the adapter takes, the user's rules filled in as far as is known."""
+    options = {name: getattr(said, name) for name in JUDGE_OPTIONS}
+    if options["prompt"]:
+        known = {"metric": metric, "language": said.language}
+        values = {name: value for name, value in known.items() if value}
+        options["prompt"] = user_rules.filled(options["prompt"], values, leave=("scale",))
+    return options
+
+
+def check_prompt(said: Any, metric: Metric, *, named: bool = True) -> None:
+    """Raise `ConfigError` where the user's own rules cannot be followed; not `named`: one judge serves many metrics."""
+    if not said.prompt:
+        return
+    if metric.backend != NATIVE:
+        raise ConfigError(
+            f"judge.prompt: {metric.backend} asks with prompts of its own, which stay as they are; set it on "
+            "evaluators of the native backend only"
+        )
+    without = {} if named else {"metric": "the same judge is asked by several metrics"}
+    if "rating" not in metric.uses:
+        without["scale"] = f"{metric.name} asks for no rating"
+    if not said.language:
+        without["language"] = "judge.language is not set"
+    user_rules.check(said.prompt, without=without)
 
 
 def bound_judge(
