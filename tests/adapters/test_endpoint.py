@@ -422,3 +422,24 @@ def test_every_request_is_counted_the_refused_ones_too():
     with FakeServer("4", personality="no-usage") as server:
         tally = asyncio.run(run(server))
         assert (tally.calls, tally.output_tokens, tally.input_tokens) == (1, None, None)
+
+
+# --- models in wrappers
+
+
+@pytest.mark.parametrize("wrap", ["with_retry", "configurable", "with_config", "bind"])
+def test_a_wrapped_chat_model_is_a_judge_too(wrap):
+    from langchain_core.runnables import ConfigurableField
+
+    with FakeServer(lambda request: GOOD if '"verdict"' in request.text else "4") as server:
+        model: Any = {
+            "with_retry": lambda: chat(server).with_retry(stop_after_attempt=1),
+            "configurable": lambda: chat(server).configurable_fields(temperature=ConfigurableField(id="t")),
+            "with_config": lambda: chat(server).with_config(tags=["judge"]),
+            "bind": lambda: chat(server).bind(temperature=0.25, user="me"),
+        }[wrap]()
+        rating, structured = asked(held(model), RATING, STRUCTURED, retries=1)
+        assert (rating.value, structured.value) == (4, Verdict(**GOOD))
+        assert limits_sent(server) == [8, 60]
+        if wrap == "bind":
+            assert [(one.body["temperature"], one.body["user"]) for one in server.requests] == [(0.25, "me")] * 2
