@@ -35,6 +35,8 @@ DEEPEST = 8
 LONGEST_UNKNOWN = 1000
 """Characters kept of a value that JSON does not know."""
 
+_LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
 
 def json_text(value: Mapping[str, Any], *, indent: int | None = None) -> bytes:
     r"""Strict JSON in UTF-8: no NaN, no half characters, no escapes beyond those that JSON demands.
@@ -45,10 +47,13 @@ def json_text(value: Mapping[str, Any], *, indent: int | None = None) -> bytes:
     >>> json_text({"share": float("nan"), "text": "größer"}).decode()
     '{"share": null, "text": "größer"}'
     """
+    encode = (
+        _LINE.encode if indent is None else json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=indent).encode
+    )
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+        text = encode(value)
     except (TypeError, ValueError, RecursionError):  # not strict, not JSON, or a value that contains itself
-        text = json.dumps(_plain_or_text(value), ensure_ascii=False, allow_nan=False, indent=indent)
+        text = encode(_plain_or_text(value))
     try:
         return text.encode()
     except UnicodeEncodeError:

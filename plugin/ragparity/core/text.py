@@ -20,6 +20,8 @@ _UNSPACED = re.compile(
     "]"
 )
 
+_ASCII_WORD = re.compile("[a-z0-9]+")
+
 _PART_OF_A_VALUE = frozenset("#%&/@\\§‰‱")
 """Signs that Unicode counts as punctuation, although they change what a word says: 5%, C#, AT&T."""
 
@@ -34,6 +36,8 @@ def folded(text: str) -> str:
     >>> folded("  Straße   ½ ")
     'strasse 1⁄2'
     """
+    if text.isascii():  # nothing to normalise, and by far the most frequent case
+        return " ".join(text.lower().split())
     seen = "".join(sign for sign in unicodedata.normalize("NFD", text) if not _unseen(sign))
     once = unicodedata.normalize("NFKC", seen.casefold())
     return " ".join(unicodedata.normalize("NFKC", once.casefold()).split())
@@ -68,6 +72,8 @@ def spaced(text: str) -> str:
     >>> spaced("die 東京 Messe")
     'die  東 京  Messe'
     """
+    if text.isascii():
+        return text
     pieces: list[str] = []
     after_one = False
     for sign in text:
@@ -94,6 +100,8 @@ def words(text: str) -> list[str]:
     >>> words("東京タワー 🗼")
     ['東', '京', 'タ', 'ワ', 'ー', '🗼']
     """
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
     pieces: list[str] = []
     for sign in spaced(folded(text)):
         kind = unicodedata.category(sign)
