@@ -160,6 +160,12 @@ def test_passages_by_similarity_agree_where_no_similarity_is_the_threshold_itsel
         assert len(set(found)) == 1, name
 
 
+@pytest.mark.parametrize("verdict", [0, 1])
+def test_the_aspect_critic_passes_the_verdict_on_everywhere(verdict):
+    known = {"verdict": verdict, "ratings": (verdict,), "settings": {"definition": "Is it polite?"}}
+    assert scored(ALL, "AspectCritic", **known) == [float(verdict)] * 3
+
+
 # -- with a native metric: the differences that are meant
 
 
@@ -189,6 +195,17 @@ def test_a_similarity_of_exactly_the_threshold_is_a_hit_natively_and_a_miss_in_t
         (NATIVE, LEGACY), "NonLLMContextPrecisionWithReference", sample=sample, settings={"threshold": 0.5}
     )
     assert precision == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("grade", [1, 2, 3])
+def test_a_grade_is_a_share_of_the_scale_natively_and_the_grade_itself_in_ragas(grade):
+    for name, settings_of in (
+        ("InstanceSpecificRubrics", {}),
+        ("RubricsScore", {"rubrics": dict(row().rubrics)}),
+    ):
+        native, *wrapped = scored(ALL, name, settings=settings_of, ratings=(grade,), grade=grade)
+        assert wrapped == [float(grade)] * 2
+        assert native == (grade - 1) / 2
 
 
 def test_bleu_of_ragas_looks_at_the_first_sentence_only():

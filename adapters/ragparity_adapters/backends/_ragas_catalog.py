@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from ragparity.core.ports import Scale, Use
 from ragparity_adapters.backends import _ragas_sizes as sizes
@@ -58,13 +58,20 @@ def _weights(given: list[float]) -> list[float]:
     return given
 
 
+def _ragas_keys(given: Any) -> Any:
+    """A rubric with its bare numbers written as Ragas writes them: `score1_description`."""
+    if not isinstance(given, Mapping):
+        return given
+    return {f"score{key}_description" if str(key).isdigit() else str(key): text for key, text in given.items()}
+
+
 Modes = Literal["f1", "precision", "recall"]
 Distances = Literal["levenshtein", "hamming", "jaro", "jaro_winkler"]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Tries = Annotated[int, Field(ge=1)]
-Rubrics = Annotated[dict[str, str], Field(min_length=2)]
+Rubrics = Annotated[dict[str, str], BeforeValidator(_ragas_keys), Field(min_length=2)]
 Weights = Annotated[list[Finite], Field(min_length=2, max_length=2), AfterValidator(_weights)]
 
 ON, OFF = Setting(bool, default=True), Setting(bool, default=False)

@@ -374,7 +374,7 @@ def _ratings(found: Found) -> Reading:
     top = scale.points[-1]
     said = " ".join(one.reason for one in exchanges if one.reason)
     reason = said or f"rated {' and '.join(map(str, ratings))} of {top} (bare ratings give no reason)"
-    return Reading(Fraction(sum(ratings), len(ratings) * top), reason, detail)
+    return Reading(Fraction(sum(ratings), len(ratings)) / Fraction(top), reason, detail)
 
 
 def _binary(found: Found) -> Reading:

@@ -1,6 +1,7 @@
 """What the tests of the Ragas backends share: a row, ways to score it, and a judge that answers by the data."""
 
 import asyncio
+import json
 from functools import cache
 
 from ragparity.core.policies import Policies
@@ -45,14 +46,14 @@ def row(**fields):
 
 
 @cache
-def built(backend, name, settings=()):
-    """A metric, built once."""
-    return backend.build(name, dict(settings))
+def built(backend, name, settings="{}"):
+    """A metric, built once; its settings as JSON."""
+    return backend.build(name, json.loads(settings))
 
 
 def outcome_of(backend, name, judge=None, *, sample=None, embedder=None, settings=(), tally=None, **policies):
     """The outcome of one sample, through the policy as in a run."""
-    metric = built(backend, name, tuple(dict(settings).items()))
+    metric = built(backend, name, json.dumps(dict(settings)))
     kit = Kit(judge=judge, embedder=embedder, policies=Policies(**policies), tally=tally or Tally())
     return asyncio.run(score(metric, sample or row(), kit))
 

@@ -156,6 +156,12 @@ def test_the_dict_of_the_eval_file_is_left_as_it_is():
     assert repr(built) == "FactualCorrectness(beta=2.0, mode='precision')"
 
 
+def test_a_rubric_may_have_bare_numbers_as_keys():
+    built = COLLECTIONS.build("DomainSpecificRubrics", {"rubrics": {0: "bad", 3: "good"}})
+    assert built.settings == {"rubrics": {"score0_description": "bad", "score3_description": "good"}}
+    assert built.bounds == (0.0, 3.0)
+
+
 def test_the_spec_leaves_out_defaults_and_is_the_same_for_the_same_settings():
     assert repr(COLLECTIONS.build("FactualCorrectness", {"mode": "f1"})) == "FactualCorrectness()"
     one, other = ({"mode": "recall", "beta": 2}, {"beta": 2.0, "mode": "recall"})
