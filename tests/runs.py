@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +76,14 @@ def process(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "ragparity", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+
+
+def in_child(arguments: list[str]) -> None:
+    """The command in a forked process, without a word."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nowhere, stream)
+    main(arguments)
 
 
 def lines(folder: str = "out") -> list[dict[str, Any]]:
