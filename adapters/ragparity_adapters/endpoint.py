@@ -314,6 +314,8 @@ class Endpoint:
             value, always = room(text, form.limit)
             if value is not None:
                 return self._other_limit(value, form, always=always)
+        if refused and foreign_errors.is_about_prompt(error):
+            return None
         named = named_parameter(error, text, (*STRUCTURE, *self._sends(request, form)))
         if named in LIMITS or (named is not None and named == self.limit_field):
             return self._other_token_param(f"refuses {named}", form)
@@ -322,7 +324,7 @@ class Endpoint:
                 found.dropped |= {named}
                 found.say(f"{self.name}: the endpoint refuses {named}; it is left out from now on ({text})")
             return form
-        if request.asks_structure and not foreign_errors.is_about_prompt(error):
+        if request.asks_structure:
             certain = client_refuses or named in STRUCTURE or is_about_structure(text)
             raise StructureNotTaken(text, error, certain=certain) from None
         return None

@@ -443,3 +443,16 @@ def test_a_wrapped_chat_model_is_a_judge_too(wrap):
         assert limits_sent(server) == [8, 60]
         if wrap == "bind":
             assert [(one.body["temperature"], one.body["user"]) for one in server.requests] == [(0.25, "me")] * 2
+
+
+@pytest.mark.parametrize("question", [RATING, STRUCTURED])
+def test_a_refusal_over_the_length_of_the_prompt_is_not_taken_for_one_over_a_parameter(question):
+    text = (
+        "This model's maximum context length is 4096 tokens. However, you requested 5008 tokens (5000 in the messages, "
+        "8 in the completion). Please reduce the length of the messages or max_tokens; tools count too."
+    )
+    with FakeServer(bad_request(message=text)) as server:
+        endpoint = built(server)
+        (error,) = asked(endpoint, question, retries=2)
+        assert (error.kind, server.calls) == ("context_too_long", 1)
+        assert endpoint.findings.token_param == "max_tokens" and endpoint.findings.rung == 0
