@@ -116,6 +116,41 @@ def _has_metric(backend: str, entry: EvaluatorEntry) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Column:
+    """What came of all rows and one backend; empty where the backend could not be used."""
+
+    side: Side
+    records: Sequence[Record] = ()
+    items: Sequence[EvalOutputItem] = ()
+
+    @property
+    def scores(self) -> list[float]:
+        """The scores of the rows that have one."""
+        return [one.score for one in self.records if one.score is not None]
+
+    def counts(self) -> dict[str, Any]:
+        """The figures over the rows, without the mean."""
+        if self.side.evaluator is None:
+            return {}
+        summary = summary_of(self.side.evaluator)
+        summary.n_total = len(self.records)
+        for one in self.records:
+            summary.add(one)
+        return outputs.counts_of(summary)
+
+    def told(self) -> dict[str, Any] | str:
+        """Mean and figures, or why there are none."""
+        if self.side.evaluator is None:
+            return f"config: {self.side.problem}"
+        return {"mean": mean(self.scores), **self.counts()}
+
+
+def mean(scores: Sequence[float]) -> float | None:
+    """The mean, or nothing without a score."""
+    return math.fsum(scores) / len(scores) if scores else None
+
+
+@dataclass(frozen=True, slots=True)
 class Scoring:
     """What one entry does with the toolkit's items. `sides` has one backend, or those that are compared."""
 
@@ -173,24 +208,24 @@ class Scoring:
         if not any(side.evaluator for side in self.sides):
             return self._unbuilt(ids, self._problems())
         read = list(reader.read_rows(raw))
-        by_side = await self._run(read)
-        columns: dict[str, list[EvalOutputItem] | str] = {}
-        for side in self.sides:
-            if side.evaluator is None:
-                columns[side.backend] = f"config: {side.problem}"
-                continue
-            records = by_side[side.backend]
-            columns[side.backend] = [
-                outputs.item(
-                    ids[n],
-                    one,
-                    side.evaluator,
-                    read[n],
-                    error=outputs.why(one, atif=layout is None, no_passages=hints[n]),
-                )
-                for n, one in enumerate(records)
-            ]
-        return self._compared(ids, columns, by_side) if self.compares else self._single(columns, by_side)
+        records = await self._run(read)
+        columns = [
+            Column(
+                side,
+                records[side.backend],
+                [
+                    outputs.item(
+                        ids[n], one, side.evaluator, read[n],
+                        error=outputs.why(one, atif=layout is None, no_passages=hints[n]),
+                    )
+                    for n, one in enumerate(records[side.backend])
+                ],
+            )
+            if side.evaluator is not None
+            else Column(side)
+            for side in self.sides
+        ]  # fmt: skip
+        return self._compared(ids, columns) if self.compares else self._single(columns[0])
 
     def _problems(self) -> str:
         if not self.compares:
@@ -211,83 +246,53 @@ class Scoring:
 
     async def _run(self, read: Sequence[Row]) -> dict[str, list[Record]]:
         """The records of every backend, in the order of the rows."""
-        evaluators = {
-            side.backend: replace(side.evaluator, name=side.backend)
-            for side in self.sides
-            if side.evaluator is not None
-        }
-        found: dict[str, dict[int, Record]] = {name: {} for name in evaluators}
+        evaluators = [replace(side.evaluator, name=side.backend) for side in self.sides if side.evaluator is not None]
+        found: dict[str, dict[int, Record]] = {one.name: {} for one in evaluators}
         with _progress(len(read) * len(evaluators), self.label) as advance:
 
             def write(one: Record, _tally: Any) -> None:
                 found[one.evaluator][one.row] = one
                 advance()
 
-            await runner.run(((row,) for row in read), list(evaluators.values()), write, concurrency=self.concurrency)
+            await runner.run(((row,) for row in read), evaluators, write, concurrency=self.concurrency)
         return {name: [records[row.index] for row in read] for name, records in found.items()}
 
-    def _single(
-        self, columns: Mapping[str, list[EvalOutputItem] | str], by_side: Mapping[str, Sequence[Record]]
-    ) -> outputs.Output:
-        (backend,) = columns
-        counts = self._counts(backend, by_side[backend])
-        scored = counts["n_scored"]
-        items = columns[backend]
-        values = [one.score for one in by_side[backend] if one.score is not None]
-        self._warn(len(items), scored, [one.error for one in items if not isinstance(one, str)])
-        return outputs.output(items if not isinstance(items, str) else [], self._average(values), counts)
+    def _single(self, column: Column) -> outputs.Output:
+        scores = column.scores
+        self._warn(len(column.items), len(scores), [one.error for one in column.items])
+        return outputs.output(column.items, self._average(scores), column.counts())
 
-    def _compared(
-        self,
-        ids: Sequence[Any],
-        columns: Mapping[str, list[EvalOutputItem] | str],
-        by_side: Mapping[str, Sequence[Record]],
-    ) -> outputs.Output:
+    def _compared(self, ids: Sequence[Any], columns: Sequence[Column]) -> outputs.Output:
         items = [
             outputs.side_by_side(
-                one, {name: side if isinstance(side, str) else side[n] for name, side in columns.items()}
+                one,
+                {
+                    column.side.backend: column.items[n] if column.items else f"config: {column.side.problem}"
+                    for column in columns
+                },
             )
             for n, one in enumerate(ids)
         ]
-        values = [one.score for one in items if one.score is not None]
+        scores = [one.score for one in items if one.score is not None]
         complete = sum(not one.reasoning["unscored"] for one in items)
         counts = {
             "n_total": len(items),
-            "n_scored": len(values),
+            "n_scored": len(scores),
             "n_scored_by_all": complete,
-            "coverage": len(values) / len(items) if items else None,
-            "by_backend": {
-                name: side
-                if isinstance(side, str)
-                else {**self._counts(name, by_side[name]), "mean": _mean(by_side[name])}
-                for name, side in columns.items()
-            },
+            "coverage": len(scores) / len(items) if items else None,
+            "by_backend": {column.side.backend: column.told() for column in columns},
         }
         self._warn(len(items), complete, [text for one in items for text in one.reasoning["unscored"].values()])
-        return outputs.output(items, self._average(values), counts)
-
-    def _counts(self, backend: str, records: Sequence[Record]) -> dict[str, Any]:
-        evaluator = next(side.evaluator for side in self.sides if side.backend == backend)
-        if evaluator is None:
-            return {}
-        summary = summary_of(evaluator)
-        summary.n_total = len(records)
-        for one in records:
-            summary.add(one)
-        return outputs.counts_of(summary)
+        return outputs.output(items, self._average(scores), counts)
 
     def _average(self, scores: Sequence[float]) -> float | None:
-        return math.fsum(scores) / len(scores) if scores else self.entry.all_failed_average
+        average = mean(scores)
+        return self.entry.all_failed_average if average is None else average
 
     def _warn(self, total: int, scored: int, errors: Sequence[str | None]) -> None:
         if scored < total:
             first = next((text for text in errors if text), "")
             logger.warning("%s: %d of %d items have no score; first: %s", self.label, total - scored, total, first)
-
-
-def _mean(records: Sequence[Record]) -> float | None:
-    scores = [one.score for one in records if one.score is not None]
-    return math.fsum(scores) / len(scores) if scores else None
 
 
 @contextmanager

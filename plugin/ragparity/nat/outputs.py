@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nat.plugins.eval.data_models.evaluator_io import EvalOutput, EvalOutputItem
 from pydantic import ConfigDict
 
-from ragparity.core.outcome import Failed, Scored, Undefined
+from ragparity.core.outcome import Failed, Undefined
 from ragparity.core.values import plain, whole
 
 if TYPE_CHECKING:
@@ -143,8 +143,3 @@ def side_by_side(item_id: Any, sides: Mapping[str, EvalOutputItem | str]) -> Eva
     }
     error = None if values else "; ".join(f"{backend}: {text}" for backend, text in unscored.items())
     return EvalOutputItem(id=native_id(item_id), score=mean, reasoning=said, error=error)
-
-
-def is_scored(record: Record) -> bool:
-    """Whether a record has a score."""
-    return isinstance(record.outcome, Scored)
