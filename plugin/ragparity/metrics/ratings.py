@@ -24,18 +24,15 @@ AGREEMENT = Scale((0, 2, 4))
 LEVELS = Scale((0, 1, 2))
 
 ACCURACY_RULES = (
-    "4: it says the same as the reference on everything the question asks.",
-    "2: it is partly right: something asked for is missing, or something wrong is added to something right.",
-    "0: it is wrong, contradicts the reference, answers something else, or does not answer.",
-    "Differences in wording, length or order do not matter; differences in names, numbers, dates or negation do.",
+    (
+        "4: the answer states what the reference states, or one of its alternatives, "
+        "in whatever words and with whatever else."
+    ),
+    "2: the answer states only a part of it.",
+    "0: the answer states something else instead, such as another name, number, date or place, or it does not answer.",
+    "The reference is right even if you believe otherwise. A long or plausible answer that does not state it is 0.",
 )
-ACCURACY = Prompt(
-    task="Rate how well the answer agrees with the reference, which is the correct answer.", rules=ACCURACY_RULES
-)
-ACCURACY_AGAIN = Prompt(
-    task="The reference is correct. Compare the answer with it, fact by fact, and rate the answer.",
-    rules=ACCURACY_RULES,
-)
+ACCURACY = Prompt(task="Rate how well the answer agrees with the reference.", rules=ACCURACY_RULES)
 
 RELEVANCE_RULES = (
     "2: the contexts hold everything that is needed to answer the question.",
@@ -73,7 +70,7 @@ def mean_rating(ratings: Sequence[int], scale: Scale) -> Fraction:
 
 @dataclass(frozen=True, repr=False)
 class _TwoRatings(NativeMetric):
-    """Two differently worded questions about the same data, and the mean of the two ratings."""
+    """Two questions about the same data, in another order or other words, and the mean of the two ratings."""
 
     uses: ClassVar[frozenset[Use]] = frozenset({"rating"})
     steps: ClassVar[int] = 1
@@ -141,7 +138,7 @@ class AnswerAccuracy(_TwoRatings):
         answer, reference = {"answer": sample.response}, {"reference": sample.reference}
         return (
             Prompt(ACCURACY.task, ACCURACY.rules, {**question, **answer, **reference}),
-            Prompt(ACCURACY_AGAIN.task, ACCURACY_AGAIN.rules, {**question, **reference, **answer}),
+            Prompt(ACCURACY.task, ACCURACY.rules, {**question, **reference, **answer}),
         )
 
 
