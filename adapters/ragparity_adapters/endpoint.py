@@ -35,6 +35,7 @@ from ragparity_adapters.findings import (
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+from ragparity_adapters.prompt_sizes import PromptSizes
 
 __all__ = ["Endpoint", "Findings", "Reply", "Request", "StructureNotTaken", "StructuredBy", "TokenParam"]
 
@@ -151,6 +152,7 @@ class Endpoint:
         self.ceiling = self._lowest(ceiling)
         first = (token_param or "max_completion_tokens") if self.openai_family else (self.limit_field or "max_tokens")
         self.findings = Findings(token_param=first)
+        self.sizes = PromptSizes()
         self._blocks = calls.only_blocks(model)
         self._clients = calls.ClientPerLoop(model, verify=verify_ssl)
         self._of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[frozenset[str], Any]] = WeakKeyDictionary()

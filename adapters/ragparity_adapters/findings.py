@@ -95,6 +95,16 @@ def is_about_system_message(text: str) -> bool:
     return bool(_NO_SYSTEM.search(text))
 
 
+def window_in(text: str) -> int | None:
+    """The size of the context window that a refusal names.
+
+    >>> window_in("This model's maximum context length is 4096 tokens. However, your messages have 5000 tokens.")
+    4096
+    """
+    found = _WINDOW.search(text)
+    return int(found[1]) if found else None
+
+
 def room(text: str, limit: int) -> tuple[int | None, bool]:
     """The token limit that a refusal leaves room for, and whether this holds for every prompt.
 

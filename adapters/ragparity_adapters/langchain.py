@@ -27,6 +27,7 @@ from ragparity.core.user_rules import filled
 from ragparity_adapters import schemas
 from ragparity_adapters.chat_reply import as_text, declines
 from ragparity_adapters.endpoint import Endpoint, Reply, Request, StructuredBy, StructureNotTaken
+from ragparity_adapters.findings import window_in
 from ragparity_adapters.ratings import read_rating
 from ragparity_adapters.replies import read_object, strip_reasoning
 
@@ -61,6 +62,7 @@ class JudgeOptions:
     structured: Literal["auto", "json_schema", "tool", "json_mode", "prompt"] = "auto"
     language: str | None = None
     prompt: str | None = None
+    context_window: int | None = None
 
 
 class LangChainJudge:
@@ -82,6 +84,7 @@ class LangChainJudge:
             "max_tokens": self.ceiling,
             "temperature": said.temperature,
             "structured": said.structured if said.structured != "auto" else None,
+            "context_window": said.context_window,
             "language": said.language,
             "rules": hashlib.sha256(said.prompt.encode("utf-8", "replace")).hexdigest()[:12] if said.prompt else None,
         }
@@ -267,8 +270,12 @@ class LangChainJudge:
         body, structured = self._structure(rung, schema) if rung and schema else ({}, None)
         budget, start = question.budget, self._level()
         level = start
+        texts = [str(one.content) for one in messages]
+        room = self._room_for(texts, budget)
         while True:
             limit = self._limit(budget, level)
+            if room is not None:
+                limit = min(limit, room)
             request = Request(
                 messages=messages,
                 limit=limit,
@@ -277,7 +284,12 @@ class LangChainJudge:
                 body=body,
                 structured=structured,
             )
-            reply = await self.endpoint.call(request, tally)
+            try:
+                reply = await self.endpoint.call(request, tally)
+            except JudgeRejected as refused:
+                self._learn_window(refused)
+                raise
+            self._learn_size(texts, reply)
             if level > start and (_shows_thinking(reply) or _reads(read, reply)):
                 self._remember_level(level)
             tally.replies.append(
@@ -300,8 +312,46 @@ class LangChainJudge:
                 budget *= 2
             else:
                 return reply
-            if level >= len(ALLOWANCES) or self._limit(budget, level) <= limit:
+            if level >= len(ALLOWANCES) or self._limit(budget, level) <= limit or room == limit:
                 return reply
+
+    # -- the context window
+
+    def _room_for(self, texts: list[str], budget: int) -> int | None:
+        """Tokens that the window leaves for the answer (`None`: the window is unknown); raises where they are too few.
+
+        What a ceiling keeps the answer from using need not be there.
+        """
+        known = [one for one in (self.options.context_window, self.endpoint.sizes.window) if one is not None]
+        if not known:
+            return None
+        window, needed = min(known), budget if self.ceiling is None else min(budget, self.ceiling)
+        prompt = self.endpoint.sizes.at_most(texts)
+        if prompt + needed > window:
+            text = (
+                f"{self.endpoint.name}: the prompt has about {prompt} tokens and its answer needs {needed}, but the "
+                f"context window holds {window}; nothing was sent"
+            )
+            raise JudgeRejected(text, kind="context_too_long")
+        return window - prompt
+
+    def _learn_window(self, refused: JudgeRejected) -> None:
+        """Keep the window that a refusal names, so that the next over-long prompt is not sent."""
+        sizes = self.endpoint.sizes
+        if refused.kind == "context_too_long" and (window := window_in(str(refused))) and sizes.window != window:
+            sizes.window = window
+            self.endpoint.findings.say(f"{self.endpoint.name}: the context window holds {window} tokens")
+
+    def _learn_size(self, texts: list[str], reply: Reply) -> None:
+        """Correct the estimate of prompts by a reported size, and notice a server that cuts them."""
+        sizes, reported = self.endpoint.sizes, reply.usage.input_tokens
+        if sizes.learn(texts, reported):
+            sent = sizes.expected(texts)
+            self.endpoint.findings.say(
+                f"{self.endpoint.name}: the server reports {reported} prompt tokens where about {sent} were sent; it "
+                "seems to cut long prompts without a word. Raise its context length (num_ctx with Ollama), and say it "
+                "in judge.context_window, so that no prompt is longer"
+            )
 
     def _level(self) -> int:
         known = self.endpoint.findings.level
@@ -343,7 +393,7 @@ class LangChainJudge:
         if question.complaint:
             rules.append(f"Your last reply could not be used: {question.complaint}")
         if prompt.text is not None:
-            user = HumanMessage(_sendable(prompt.text))
+            user = HumanMessage([dict(part) for part in prompt.parts] or _sendable(prompt.text))
             return (SystemMessage(_sendable("\n".join(rules))), user) if rules else (user,)
         system, data = _sendable(prompt.system(*rules)), _sendable(prompt.user())
         return (SystemMessage(system), HumanMessage(data)) if data.strip() else (HumanMessage(system),)

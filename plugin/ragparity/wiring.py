@@ -39,7 +39,17 @@ if TYPE_CHECKING:
 
 NATIVE = "native"
 JUDGED = frozenset({"rating", "structured", "text"})
-JUDGE_OPTIONS = ("output", "max_tokens", "temperature", "timeout_s", "reasoning", "structured", "language", "prompt")
+JUDGE_OPTIONS = (
+    "output",
+    "max_tokens",
+    "temperature",
+    "timeout_s",
+    "reasoning",
+    "structured",
+    "language",
+    "prompt",
+    "context_window",
+)
 LOOKED_AT = 200
 """Rows that `check` looks at to estimate the sizes of answers."""
 

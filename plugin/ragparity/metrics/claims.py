@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, Field, model_validator
 
 from ragparity.core.concurrency import together
-from ragparity.core.errors import MalformedVerdict
+from ragparity.core.errors import JudgeError, MalformedVerdict
 from ragparity.core.prompt import Prompt
 from ragparity.core.text import normalised, words
 from ragparity.verdicts import Verdict
@@ -142,19 +142,21 @@ def verdicts_schema(ids: tuple[int, ...]) -> type[BaseModel]:
 
 
 async def judge_pieces(
-    pieces: Sequence[str], ask: Callable[[dict[str, str]], Prompt], kit: Kit, *, what: str
+    pieces: Sequence[str], ask: Callable[[dict[str, str]], Prompt], kit: Kit, *, what: str, halve: bool = True
 ) -> tuple[list[Judged], int]:
     """A verdict on every piece, asked in batches at the same time and joined by id.
+
+    A batch that does not fit into the judge's window is halved, unless `halve` says that the caller does better.
 
     `ask` makes the prompt for some pieces by number. Pieces without a verdict are asked about once more; verdicts
     on pieces that do not exist are ignored and counted (the second value). Raises `MalformedVerdict` when
     a piece still has none.
     """
     numbered = dict(enumerate(pieces, start=1))
-    verdicts, extra = await _asked(numbered, ask, kit)
+    verdicts, extra = await _asked(numbered, ask, kit, halve=halve)
     missing = {number: piece for number, piece in numbered.items() if number not in verdicts}
     if missing:
-        more, extra_again = await _asked(missing, ask, kit, draw=1)
+        more, extra_again = await _asked(missing, ask, kit, draw=1, halve=halve)
         verdicts |= more
         extra += extra_again
         if lacking := len(numbered.keys() - verdicts.keys()):
@@ -167,19 +169,29 @@ async def judge_pieces(
 
 
 async def _asked(
-    numbered: dict[int, str], ask: Callable[[dict[str, str]], Prompt], kit: Kit, draw: int = 0
+    numbered: dict[int, str], ask: Callable[[dict[str, str]], Prompt], kit: Kit, draw: int = 0, *, halve: bool
 ) -> tuple[dict[int, tuple[bool | None, str]], int]:
     numbers = list(numbered)
     batches = [numbers[at : at + BATCH] for at in range(0, len(numbers), BATCH)]
 
-    async def one(batch: list[int]) -> Any:
+    async def one(batch: list[int]) -> list[tuple[list[int], Any]]:
         prompt = ask({str(number): numbered[number] for number in batch})
-        return await kit.verdict(prompt, verdicts_schema(tuple(batch)), budget=verdicts_budget(len(batch)), draw=draw)
+        try:
+            answer = await kit.verdict(
+                prompt, verdicts_schema(tuple(batch)), budget=verdicts_budget(len(batch)), draw=draw
+            )
+        except JudgeError as error:
+            if error.kind != "context_too_long" or len(batch) == 1 or not halve:
+                raise
+            middle = len(batch) // 2
+            halves = await together(one(some) for some in (batch[:middle], batch[middle:]))
+            return [*halves[0], *halves[1]]
+        return [(batch, answer)]
 
     answers = await together(one(batch) for batch in batches)
     found: dict[int, tuple[bool | None, str]] = {}
     extra = 0
-    for batch, answer in zip(batches, answers, strict=True):
+    for batch, answer in (pair for pairs in answers for pair in pairs):
         for verdict in answer.verdicts:
             if verdict.id in batch:
                 found[verdict.id] = (verdict.verdict, verdict.evidence)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel, model_validator
 
+from ragparity.core.errors import JudgeError
 from ragparity.core.outcome import Scored, Undefined
 from ragparity.core.policy import without_claims
 from ragparity.core.ports import Ask, Use
@@ -19,9 +20,11 @@ from ragparity.metrics.claims import (
     Judged,
     claims_in,
     claims_in_detail,
+    claims_of,
     share,
 )
-from ragparity.metrics.faithfulness import counted
+from ragparity.metrics.faithfulness import counted, support_prompt
+from ragparity.metrics.parts import in_parts, judge_over, too_long
 from ragparity.registry import NativeMetric, metric
 from ragparity.verdicts import Verdict
 
@@ -106,17 +109,26 @@ class ContextRecall(NativeMetric):
         reference, contexts = sample.reference or "", sample.retrieved_contexts or ()
         data = {"question": sample.user_input} if sample.user_input else {}
         prompt = Prompt(ATTRIBUTE.task, ATTRIBUTE.rules, {**data, "contexts": list(contexts), "reference": reference})
-        answer = await kit.verdict(prompt, Attribution, budget=recall_budget(reference))
-        judged = [
-            Judged(number, one.claim.strip(), one.verdict, one.evidence)
-            for number, one in enumerate(answer.kept(), start=1)
-        ]
+        parts = 1
+        try:
+            answer = await kit.verdict(prompt, Attribution, budget=recall_budget(reference))
+            judged = [
+                Judged(number, one.claim.strip(), one.verdict, one.evidence)
+                for number, one in enumerate(answer.kept(), start=1)
+            ]
+        except JudgeError as error:
+            if not too_long(error) or len(contexts) == 1:
+                raise
+            # Parts of the contexts need claims of their own to be judged by.
+            found = await claims_of(reference, kit, question=sample.user_input)
+            judged, _, parts = await judge_over(contexts, found.claims, support_prompt, kit, what="claims")
         if not judged:
             return without_claims(kit.policies, "the reference makes no claims", {})
         value = share([one.verdict for one in judged], kit.policies)
         detail: dict[str, object] = {
             "claims": claims_in_detail(judged, contexts),
             **counted(judged, 0),
+            **in_parts(parts),
         }
         if value is None:
             return Undefined("no_verdicts", "the judge could not tell for any claim", detail)

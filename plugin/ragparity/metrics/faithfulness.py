@@ -16,10 +16,10 @@ from ragparity.metrics.claims import (
     claims_in,
     claims_in_detail,
     claims_of,
-    judge_pieces,
     share,
     verdicts_budget,
 )
+from ragparity.metrics.parts import in_parts, judge_over
 from ragparity.registry import NativeMetric, metric
 
 if TYPE_CHECKING:
@@ -80,12 +80,10 @@ class Faithfulness(NativeMetric):
         detail: dict[str, object] = {"refusal": True} if found.refusal else {}
         if not found.claims:
             return without_claims(kit.policies, "the response makes no claims", detail)
-        judged, extra = await judge_pieces(
-            found.claims, lambda some: support_prompt(contexts, some), kit, what="claims"
-        )
+        judged, extra, parts = await judge_over(contexts, found.claims, support_prompt, kit, what="claims")
         value = share([one.verdict for one in judged], kit.policies)
         detail["claims"] = claims_in_detail(judged, contexts)
-        detail |= counted(judged, extra)
+        detail |= counted(judged, extra) | in_parts(parts)
         if value is None:
             return Undefined("no_verdicts", "the judge could not tell for any claim", detail)
         supported = sum(1 for one in judged if one.verdict)
