@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 from ragparity.core.errors import SampleError
 from ragparity.core.values import dumped, get, is_absent
-from ragparity_adapters.cells import documents_in, list_in, passages, plain_or_error, text_of
+from ragparity_adapters.cells import (
+    DOCUMENT_LISTS,
+    PASSAGE_KEYS,
+    documents_in,
+    list_in,
+    passages,
+    plain_or_error,
+    text_of,
+)
 from ragparity_adapters.printed import printed_objects
 
 if TYPE_CHECKING:
@@ -179,6 +187,10 @@ def _passages_of(output: Any, column: str) -> tuple[tuple[str, ...], tuple[str, 
     return texts or (), ids or ()
 
 
+def _is_document(value: Any) -> bool:
+    return isinstance(value, dict) and any(key in value for key in (*PASSAGE_KEYS, *DOCUMENT_LISTS))
+
+
 def _documents_in(output: str) -> Any:
     """What a tool's text spells: documents, a list, or an object that Python printed; None for any other text."""
     documents: Any = documents_in(output)
@@ -189,4 +201,6 @@ def _documents_in(output: str) -> Any:
             json.loads(output)
         except (ValueError, RecursionError):
             documents = printed_objects(output)
+            if not output.lstrip().startswith(("{", "[")) and not _is_document(documents):
+                return None  # a text such as `Timeout(after=5)` says more than its arguments
     return documents
