@@ -64,7 +64,10 @@ def _fetched(url: str) -> str:
     try:
         with opener.open(url, timeout=SECONDS) as reply:
             return _data_uri(reply.read(LARGEST + 1), reply.headers.get_content_type(), url)
-    except (urllib.error.URLError, OSError, ValueError) as error:
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise SampleError(f"retrieved_contexts: {url[:80]!r} could not be fetched: {error}") from None
+    except (OSError, ValueError) as error:
         raise SampleError(f"retrieved_contexts: {url[:80]!r} could not be fetched: {error}") from error
 
 

@@ -13,7 +13,8 @@ import asyncio
 import json
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ragparity.core.concurrency import together
 from ragparity.core.errors import JudgeError, MalformedVerdict
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 
 INPUT = "\ninput: "
 OUTPUT = "\nOutput: "
+
+
+Parts: TypeAlias = "Sequence[Mapping[str, Any]]"
+"""Content blocks as OpenAI writes them."""
 
 
 class SettledError(Exception):
@@ -89,18 +94,19 @@ class Session:
 
     # -- what Ragas asks
 
-    async def answer(self, text: str, model: type[BaseModel]) -> BaseModel:
-        """An object of a Ragas schema; raises `JudgeError`."""
+    async def answer(self, text: str, model: type[BaseModel], parts: Parts = ()) -> BaseModel:
+        """An object of a Ragas schema; `parts` are the text with images in it. Raises `JudgeError`."""
         kind = kind_of(model)
         if kind == "rating" and self.manners.scale is not None and not self.manners.upstream:
             return model.model_validate({"rating": await self.rating(text)})
-        data = input_of(text)
+        data = {"images": images_in(parts)} if parts else input_of(text)
+        prompt = Prompt.verbatim(text, data, parts)
         if self.manners.upstream:
-            said: BaseModel = await self._ask(text, lambda draw: self._verdict(text, data, model, kind, draw))
+            said: BaseModel = await self._ask(text, lambda draw: self._verdict(prompt, model, kind, draw))
             self._keep(Exchange(kind, data, said))
             return said
         schema = strict(model, expected_items(kind, data), self.manners.grades if kind == "graded" else None)
-        found = await self._ask(text, lambda draw: self._verdict(text, data, schema, kind, draw))
+        found = await self._ask(text, lambda draw: self._verdict(prompt, schema, kind, draw))
         try:
             self._conditioned(kind, data, found)
         except JudgeError as error:
@@ -126,8 +132,8 @@ class Session:
         self._keep(Exchange("other", prompt.data, said))
         return said
 
-    def _verdict(self, text: str, data: Mapping[str, Any], schema: type[BaseModel], kind: Kind, draw: int) -> Any:
-        return self.kit.verdict(Prompt.verbatim(text, data), schema, budget=budget_of(kind, data), draw=draw)
+    def _verdict(self, prompt: Prompt, schema: type[BaseModel], kind: Kind, draw: int) -> Any:
+        return self.kit.verdict(prompt, schema, budget=budget_of(kind, prompt.data), draw=draw)
 
     async def _ask(self, text: str, put: Callable[[int], Any]) -> Any:
         if self.error is not None and not (self.manners.both_ratings and text not in self._unreadable):
@@ -261,6 +267,16 @@ def _refuse_contradictions(claims: Sequence[str], verdicts: Sequence[tuple[str, 
             raise MalformedVerdict(f"two different verdicts for the statement {said!r}")
 
 
+def text_in(parts: Parts) -> str:
+    """The text of some content blocks, a line between two of them."""
+    return "\n".join(str(one["text"]) for one in parts if one["type"] == "text")
+
+
+def images_in(parts: Parts) -> list[str]:
+    """The images of some content blocks, as data URIs."""
+    return [str(one["image_url"]["url"]) for one in parts if one["type"] == "image_url"]
+
+
 def input_of(prompt: str) -> dict[str, Any]:
     r"""The JSON input at the end of a Ragas prompt, or nothing where it cannot be read.
 
@@ -300,12 +316,30 @@ def plain_json(value: Any) -> str:
 
 
 class CollectionsJudge:
-    """The language model that the collections API talks to."""
+    """The language model that the collections API talks to.
+
+    Its multimodal classes go past `agenerate` to the client behind it, of which `client`, `provider` and `model`
+    are what they use.
+    """
 
     is_async = True
+    provider = "openai"
+    model = "judge"
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.client = SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=self._create)))
+
+    def _map_provider_params(self) -> dict[str, Any]:
+        """No settings: they are the judge's own matter."""
+        return {}
+
+    async def _create(
+        self, *, messages: Sequence[Mapping[str, Any]], response_model: type[BaseModel], **_settings: object
+    ) -> BaseModel:
+        """An object of the schema, from one message with images."""
+        parts = messages[0]["content"]
+        return await self._session.answer(text_in(parts), response_model, parts)
 
     async def agenerate(self, prompt: str, response_model: type[BaseModel]) -> BaseModel:
         """An object of the schema."""
@@ -329,11 +363,12 @@ class LegacyJudge:
 
     async def generate(self, prompt: Any, n: int = 1, **_settings: object) -> LLMResult:
         """`n` separate draws of one question. Temperature, stop words and callbacks are the judge's own matter."""
-        text = prompt.text
+        parts: Parts = () if hasattr(prompt, "text") else prompt.to_messages()[0].content
+        text = text_in(parts) if parts else prompt.text
         model = self._model(text)
         if model is None:
             return await self.agenerate_text(prompt, n)
-        answers = await together(self._session.answer(text, model) for _ in range(n))
+        answers = await together(self._session.answer(text, model, parts) for _ in range(n))
         await self._session.embed_ahead()
         return _result([plain_json(one.model_dump()) for one in answers])
 

@@ -40,7 +40,12 @@ _KINDS: dict[frozenset[str], Kind] = {
     frozenset({"user_goal", "end_state"}): "goal",
     frozenset({"refused_to_answer"}): "refused",
 }
-VERDICTS = frozenset({"verdict", "attributed", "noncommittal", "refused_to_answer", "equivalent", "equivalence"})
+VERDICTS = frozenset(
+    {
+        "verdict", "attributed", "noncommittal", "refused_to_answer", "equivalent", "equivalence", "faithful",
+        "relevance", "relevant",
+    }
+)  # fmt: skip
 """Fields that hold a yes or no."""
 ANSWERED_LISTS = {"verdicts": "statements", "in_topics": "topics", "answers": "questions", "classes": "answer"}
 """For the kinds that answer a list: the name of that list in the question's data."""

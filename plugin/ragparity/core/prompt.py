@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _LINE_ENDS = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
 """Line ends that JSON leaves as they are; a datum must stay on its line."""
@@ -30,7 +30,8 @@ class Prompt:
     """`task` says what to do in a sentence or two, `rules` how, `data` on what (JSON-ready values).
 
     `reminder` is repeated after the data. A prompt made by `verbatim` carries another framework's text
-    byte for byte; its `data` is then only for a judge that reads data instead of prose.
+    byte for byte; its `data` is then only for a judge that reads data instead of prose, and `parts` are the pieces
+    of that text with images between them, each a content block as OpenAI writes it.
     """
 
     task: str
@@ -38,11 +39,14 @@ class Prompt:
     data: Mapping[str, Any] = field(default_factory=dict)
     reminder: str = ""
     text: str | None = None
+    parts: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
-    def verbatim(cls, text: str, data: Mapping[str, Any] | None = None) -> Prompt:
-        """A prompt that goes out as exactly this text, as one user message."""
-        return cls(task="", data=data or {}, text=text)
+    def verbatim(
+        cls, text: str, data: Mapping[str, Any] | None = None, parts: Sequence[Mapping[str, Any]] = ()
+    ) -> Prompt:
+        """A prompt that goes out as exactly this text, or as exactly these parts, as one user message."""
+        return cls(task="", data=data or {}, text=text, parts=tuple(parts))
 
     def in_language(self, language: str | None, *, reasoned: bool = False) -> Prompt:
         """The prompt with its answer in this language, or in that of its data.
