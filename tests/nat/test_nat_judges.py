@@ -39,6 +39,16 @@ def test_a_judge_is_sent_the_same_through_both_doors(type_, settings):
     )
 
 
+def test_a_thinking_switch_reaches_the_judge():
+    with FakeServer(reply="4", personality="nim") as server:
+        llms = judge_at(server, thinking=False)
+        llms["judge"] |= {"_type": "nim", "model_name": "nvidia/llama-3.3-nemotron-super-49b-v1.5"}
+        eval_file({"accuracy": ACCURACY}, rows=[PORT], llms=llms)
+        evaluate()
+        assert all("/no_think" in request.body["messages"][0]["content"] for request in server.requests)
+        assert len(server.requests) == 2
+
+
 def test_eight_tokens_are_enough_for_a_rating():
     with FakeServer(reply="4") as server:
         eval_file({"accuracy": ACCURACY}, llms=judge_at(server, max_tokens=8))

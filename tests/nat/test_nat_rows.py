@@ -80,6 +80,23 @@ def test_a_row_that_is_the_question_as_a_whole_has_no_response_of_its_own():
     assert "7443" in item["reasoning"]["fields"]["user_input"]
 
 
+def test_what_a_users_own_function_made_of_an_item_is_scored():
+    rows = [{"id": "a", "question": "q", "answer": "Paris", "generated_answer": '"Paris"'}]
+    exact = {"exact": {"metric": {"ExactMatch": {"normalise": "none"}}}}
+    eval_file(exact, rows=rows)
+    assert scores(evaluate()["exact"]) == {"a": 0.0}
+    output = {"dir": "out", "custom_pre_eval_process_function": "tests.nat.workflow.without_quotes"}
+    eval_file(exact, rows=rows, general={"output": output})
+    assert scores(evaluate()["exact"]) == {"a": 1.0}
+
+
+def test_repetitions_of_the_toolkit_keep_their_ids():
+    eval_file({"exact": {"metric": "ExactMatch"}}, rows=[PORT], workflow={"_type": "heron_agent"},
+              functions={"heron_retriever": {"_type": "heron_retriever"}})  # fmt: skip
+    found = evaluate(skip_workflow=False, reps=2)["exact"]
+    assert sorted(scores(found)) == ["port_rep0", "port_rep1"]
+
+
 # -- recorded traces
 
 

@@ -9,6 +9,7 @@ from nat.builder.framework_enum import LLMFrameworkEnum
 from nat.builder.function_info import FunctionInfo
 from nat.builder.llm import LLMProviderInfo
 from nat.cli.register_workflow import register_function, register_llm_client, register_llm_provider
+from nat.data_models.evaluator import EvalInputItem
 from nat.data_models.function import FunctionBaseConfig
 from nat.data_models.llm import LLMBaseConfig
 from nat.retriever.models import Document, RetrieverOutput
@@ -74,3 +75,9 @@ class BareConfig(LLMBaseConfig, name="bare_llm"):
 @register_llm_provider(config_type=BareConfig)
 async def bare_llm(config: BareConfig, _builder: Builder) -> AsyncIterator[LLMProviderInfo]:
     yield LLMProviderInfo(config=config, description="A provider for which no framework has a client here.")
+
+
+def without_quotes(item: EvalInputItem) -> EvalInputItem:
+    """What a user may have the toolkit do to every item before it is scored."""
+    item.output_obj = item.output_obj.strip('"')
+    return item
