@@ -68,11 +68,10 @@ def test_two_processes_at_once_share_what_they_learn():
     with FakeServer(reply="4", latency=0.02) as server:
         for name in ("a", "b"):
             runs.write(runs.ACCURACY, data, server, run={"cache": CACHE}, name=f"{name}.yml", output=name)
-        both = [runs.process("eval", f"{name}.yml", "--quiet") for name in ("a", "b")]
-        for one in both:
-            out, err = one.communicate(timeout=60)
-            assert one.returncode == 0, out + err
-            assert "cache" not in err
+        both = [runs.start("eval", f"{name}.yml", "--quiet", output=f"{name}.txt") for name in ("a", "b")]
+        for one, name in zip(both, ("a", "b"), strict=True):
+            assert runs.ended(one) == 0
+            assert "cache" not in Path(f"{name}.txt").read_text(encoding="utf-8")
         assert 24 <= server.calls <= 48
     (group,) = stats(Path(CACHE["path"]))
     assert group.replies == 24

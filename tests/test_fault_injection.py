@@ -3,14 +3,10 @@
 import asyncio
 import itertools
 import json
-import multiprocessing
 import os
 import random
 import re
-import resource
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -228,17 +224,13 @@ def test_a_full_disk_is_one_line_and_what_was_scored_can_be_continued():
     assert len(Path("out/samples.jsonl").read_text(encoding="utf-8").splitlines()) == 40
 
 
-def small_files():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))
-
-
 def test_a_log_that_may_not_grow_any_more_keeps_its_whole_lines():
     with FakeServer(reply=right) as server:
         runs.write(PATIENT, runs.rows(30), server, run={"save": {"samples": False}})
-        command = [sys.executable, "-m", "ragparity", "eval", "eval.yml", "--quiet"]
-        done = subprocess.run(command, preexec_fn=small_files, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 2, done.stderr
-        assert "File too large" in done.stderr and "Traceback" not in done.stderr
+        child = runs.start("eval", "eval.yml", "--quiet", output="said.txt", largest_file=6000)
+        assert runs.ended(child) == 2
+        said = Path("said.txt").read_text(encoding="utf-8")
+        assert "File too large" in said and "Traceback" not in said
         kept = [line for line in Path("out/results.jsonl").read_bytes().split(b"\n") if line.endswith(b"}")]
         server.reset()
         evaluated("--resume")
@@ -260,13 +252,13 @@ def test_a_cache_on_a_full_disk_does_not_touch_the_run():
 def test_two_runs_into_one_folder_are_never_mixed():
     with FakeServer(reply=right, latency=0.1) as server:
         runs.write(PATIENT, runs.rows(12), server, max_concurrency=2)
-        both = [runs.process("eval", "eval.yml", "--quiet") for _ in range(2)]
-        ends = [(one.communicate(timeout=90), one.returncode) for one in both]
-    codes = sorted(code for _, code in ends)
-    assert codes[0] == 0, ends
-    if codes[1] != 0:  # else one began only after the other had ended
-        ((_, err),) = [streams for streams, code in ends if code != 0]
-        assert codes[1] == 2 and "another run is writing to it" in err
+        names = ("a.txt", "b.txt")
+        both = [runs.start("eval", "eval.yml", "--quiet", output=name) for name in names]
+        codes = [runs.ended(one) for one in both]
+    assert 0 in codes
+    for code, name in zip(codes, names, strict=True):
+        if code != 0:  # else one began only after the other had ended
+            assert code == 2 and "another run is writing to it" in Path(name).read_text(encoding="utf-8")
     sound(12)
 
 
@@ -288,18 +280,9 @@ def test_a_wall_clock_that_jumps_changes_nothing(monkeypatch, jump):
 # -- killed
 
 
-@pytest.fixture(scope="module")
-def children():
-    """Children that are forked from a process which has imported everything, so that they start at once."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["ragparity.evaluation", "ragparity_adapters.langchain", "langchain_openai"])
-    return context
-
-
-def killed_when(children, server, calls, pause):
+def killed_when(server, calls, pause):
     """Start a run, kill it some time after so many calls; whether it was still running."""
-    child = children.Process(target=runs.in_child, args=(["eval", "eval.yml", "--resume", "--quiet"],))
-    child.start()
+    child = runs.start("eval", "eval.yml", "--resume", "--quiet")
     until = time.monotonic() + LONGEST_S
     while server.calls < calls and child.is_alive() and time.monotonic() < until:
         time.sleep(0.002)
@@ -311,7 +294,7 @@ def killed_when(children, server, calls, pause):
 
 
 @pytest.mark.parametrize("cached", [False, True], ids=["no cache", "cache"])
-def test_a_run_killed_again_and_again_ends_like_an_unbroken_one(children, cached):
+def test_a_run_killed_again_and_again_ends_like_an_unbroken_one(cached):
     chance = random.Random(f"{cached}")  # noqa: S311  # moments, not secrets
     more = {"judge": {"retries": 0}}
     both = {
@@ -325,7 +308,7 @@ def test_a_run_killed_again_and_again_ends_like_an_unbroken_one(children, cached
         evaluated()
         server.reset()
         runs.write(both, runs.rows(25), server, run=run, max_concurrency=4)
-        alive = [killed_when(children, server, calls, chance.random() / 20) for calls in (0, 1, 17, 40, 77, 99, 100)]
+        alive = [killed_when(server, calls, chance.random() / 20) for calls in (0, 1, 17, 40, 77, 99, 100)]
         assert sum(alive) >= 4, "too few of them were killed in their work"
         evaluated("--resume")
         wasted = server.calls - 100
@@ -352,16 +335,16 @@ def test_a_log_cut_at_any_byte_is_continued():
 def test_a_hung_judge_does_not_keep_a_terminated_run_alive():
     with FakeServer(reply=lambda request: Reply(hang=True) if number_of(request) else right(request)) as server:
         runs.write(PATIENT, runs.rows(5), server)
-        child = runs.process("eval", "eval.yml", "--quiet")
+        child = runs.start("eval", "eval.yml", "--quiet", output="said.txt")
         until = time.monotonic() + LONGEST_S
         while server.calls < 10 and time.monotonic() < until:
             time.sleep(0.01)
         time.sleep(0.2)
         began = time.monotonic()
-        child.send_signal(signal.SIGTERM)
-        _, err = child.communicate(timeout=30)
-        assert child.returncode == 130, err
+        child.terminate()
+        assert runs.ended(child) == 130
         assert time.monotonic() - began < 10
-        assert "Traceback" not in err and "never retrieved" not in err
+        said = Path("said.txt").read_text(encoding="utf-8")
+        assert "Traceback" not in said and "never retrieved" not in said
     sound(5, not_run=4)
     assert threading.active_count() < 20
