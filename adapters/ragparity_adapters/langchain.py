@@ -270,7 +270,7 @@ class LangChainJudge:
         body, structured = self._structure(rung, schema) if rung and schema else ({}, None)
         budget, start = question.budget, self._level()
         level = start
-        texts = [str(one.content) for one in messages]
+        texts = [one.content for one in messages if isinstance(one.content, str)]
         room = self._room_for(texts, budget)
         while True:
             limit = self._limit(budget, level)
@@ -289,7 +289,8 @@ class LangChainJudge:
             except JudgeRejected as refused:
                 self._learn_window(refused)
                 raise
-            self._learn_size(texts, reply)
+            if len(texts) == len(messages):  # what images cost, nobody says beforehand
+                self._learn_size(texts, reply)
             if level > start and (_shows_thinking(reply) or _reads(read, reply)):
                 self._remember_level(level)
             tally.replies.append(
