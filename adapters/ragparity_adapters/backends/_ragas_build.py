@@ -57,15 +57,21 @@ class RagasBackend:
             f"metric {name!r}: the {self.apis[0]} API of Ragas has no such class; the other has: set backend: ragas."
         )
 
+    def has_own(self, name: str) -> bool:
+        """Whether the first API has this metric itself: a comparison of implementations must not fall back."""
+        entry = catalog.find(name)
+        return entry is not None and bool(entry.classes(self.apis[0]))
+
     def build(self, name: str, kwargs: dict[str, Any]) -> Metric:
         """One metric, without importing Ragas; raises `UnknownMetric`, `MissingExtra` or `ConfigError`."""
         entry, api, class_name = self.find(name)
         given = checked(class_name, settings_of(entry, api), kwargs)
         version = check_installed()
-        if entry.fetches and not given.get(ALLOW_FETCH):
+        if entry.fetches and not _is_allowed(entry, given.get(ALLOW_FETCH)):
+            wanted = entry.fetches_from or "images.example.com, ./images"
             raise ConfigError(
-                f"metric {class_name}: it {entry.fetches}, so it is refused; to allow it, list hosts and folders: "
-                f"{ALLOW_FETCH}: [images.example.com, ./images]"
+                f"metric {class_name}: it {entry.fetches}, so it is refused; to allow it, list hosts or folders: "
+                f"{ALLOW_FETCH}: [{wanted}]"
             )
         _packages_for(class_name, entry, api)
         return RagasMetric(
@@ -118,6 +124,10 @@ class RagasBackend:
             lines.append(f"Refused unless {ALLOW_FETCH} lists what it may open: it {entry.fetches}.")
         settings = [_shown(key, one) for key, one in settings_of(entry, api).items()]
         return "\n".join([*lines, *(["", "Settings:", *settings] if settings else [])])
+
+
+def _is_allowed(entry: Entry, allowed: list[str] | None) -> bool:
+    return bool(allowed) and (not entry.fetches_from or entry.fetches_from in (allowed or ()))
 
 
 def _shown(name: str, setting: Setting) -> str:

@@ -112,8 +112,8 @@ class Entry:
     """One metric. `collections` and `legacy` are its class names there, `settings` its kwargs in each API.
 
     `calls` says in words what `asks` says in numbers; `needs` are packages beyond the extra; `fetches` says
-    what a class gets from elsewhere, which is refused unless the user allows it. `only` marks settings that
-    one API alone has.
+    what a class gets from elsewhere, which is refused unless the user lists it (`fetches_from`, where that is known;
+    else it is named in the row's contexts).
     """
 
     concept: str
@@ -135,6 +135,7 @@ class Entry:
     settings: Mapping[Api, Mapping[str, Setting]] = field(default_factory=lambda: MappingProxyType({}))
     needs: tuple[str, ...] = ()
     fetches: str = ""
+    fetches_from: str = ""
     multi_turn: Literal["no", "yes", "both"] = "no"
 
     def classes(self, api: Api) -> tuple[str, ...]:
@@ -426,7 +427,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         concept="FaithfulnesswithHHEM", legacy=("FaithfulnesswithHHEM",), aliases=("faithfulness_with_hhem",),
         reads=(QUESTION, RESPONSE, CONTEXTS), uses=STRUCTURED, family="plain", steps=1,
-        needs=("transformers", "torch"), fetches="downloads a classifier from huggingface.co",
+        needs=("transformers", "torch"), fetches="downloads a classifier",
+        fetches_from="huggingface.co",
         definition="statements of the response that a local classifier finds supported / statements",
         calls="1", asks=sizes.claims_only,
         settings=_both(

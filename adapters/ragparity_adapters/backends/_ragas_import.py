@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
+import logging
 import os
 import sys
 import threading
@@ -137,6 +138,8 @@ def _import() -> Ragas:
         except CANNOT_IMPORT as error:
             _broken(error)
     _stay_out_of_home(analytics)
+    # Without a handler of the host's own, what Ragas logs about a failed row would stand between the progress.
+    logging.getLogger("ragas").addHandler(logging.NullHandler())
     if Version(found.version) >= UNTRIED:
         text = f"Ragas {found.version} is newer than the tested releases (below {UNTRIED}); scores may change"
         warnings.warn(text, stacklevel=2)

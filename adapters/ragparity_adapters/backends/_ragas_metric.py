@@ -220,7 +220,7 @@ class RagasMetric:
         if hasattr(metric, "embeddings") and "embeddings" in self.uses:
             metric.embeddings = Vectors(session)
             await session.embed(texts_ahead(self.entry, sample))
-        if self.entry.fetches:
+        if self.entry.fetches and not self.entry.fetches_from:
             sample = await asyncio.to_thread(inlined, sample, self.settings[ALLOW_FETCH])
         # A metric that asks nothing never lets go of the loop, so its warnings can be kept to itself.
         with nullcontext() if self.uses else warnings.catch_warnings():

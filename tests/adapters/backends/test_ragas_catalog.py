@@ -9,7 +9,7 @@ from ragas.metrics.base import Metric
 from ragas.metrics.collections.base import BaseMetric
 from tests.adapters.backends.ragas_world import COLLECTIONS, LEGACY
 
-from ragparity.core.errors import ConfigError, UnknownMetric
+from ragparity.core.errors import ConfigError, MissingExtra, UnknownMetric
 from ragparity.core.sample import FIELDS
 from ragparity_adapters.backends import _ragas_catalog as catalog
 from ragparity_adapters.backends._ragas_build import settings_of
@@ -107,6 +107,13 @@ def test_a_class_that_only_the_legacy_api_has_is_taken_from_there_and_says_so():
     assert "legacy" in built.version
 
 
+def test_a_comparison_can_ask_whether_the_api_itself_has_a_metric():
+    assert COLLECTIONS.has_own("faithfulness")
+    assert not COLLECTIONS.has_own("AspectCritic")
+    assert LEGACY.has_own("aspect_critic")
+    assert not COLLECTIONS.has_own("TokenF1")
+
+
 def test_the_legacy_backend_finds_its_own_class_by_a_collections_name_and_never_falls_back():
     assert LEGACY.build("ContextPrecisionWithReference", {}).name == "ContextPrecision"
     with pytest.raises(UnknownMetric, match=r"QuotedSpansAlignment.*legacy API.*set backend: ragas"):
@@ -118,6 +125,13 @@ def test_enumerations_base_classes_and_private_names_are_no_metrics(name):
     for backend in (COLLECTIONS, LEGACY):
         with pytest.raises(UnknownMetric, match="no such metric"):
             backend.build(name, {})
+
+
+def test_a_classifier_that_is_downloaded_needs_its_host_on_the_list():
+    with pytest.raises(ConfigError, match=r"downloads a classifier.*allow_fetch: \[huggingface\.co\]"):
+        COLLECTIONS.build("FaithfulnesswithHHEM", {"allow_fetch": ["images.example.com"]})
+    with pytest.raises(MissingExtra, match="needs transformers"):
+        COLLECTIONS.build("FaithfulnesswithHHEM", {"allow_fetch": ["huggingface.co"]})
 
 
 @pytest.mark.parametrize(
