@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.runs import rows
+from tests.meetings import rows
 
 from ragparity import evaluation, wiring
 from ragparity.config import load_eval_file

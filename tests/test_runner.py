@@ -5,7 +5,7 @@ import math
 import time
 
 import pytest
-from tests.runs import Echo, evaluator, rows
+from tests.meetings import Echo, evaluator, rows
 
 from ragparity import runner
 from ragparity.core.errors import AmbiguousRating, JudgeUnavailable, MalformedVerdict, SampleError
@@ -51,8 +51,8 @@ def test_an_error_does_not_stick_to_the_metric():
         (AmbiguousRating("2 or 4"), "ambiguous", "2 or 4"),
         (JudgeUnavailable("slow", kind="timeout"), "timeout", "slow"),
         (SampleError("contexts: a number"), "input", "contexts: a number"),
-        (KeyError("x"), "internal", "KeyError: 'x' (runs.py:"),
-        (ValueError("two\nlines"), "internal", "ValueError: two lines (runs.py:"),
+        (KeyError("x"), "internal", "KeyError: 'x' (meetings.py:"),
+        (ValueError("two\nlines"), "internal", "ValueError: two lines (meetings.py:"),
         (RecursionError("deep"), "internal", "RecursionError: deep"),
         (ExceptionGroup("several", [ValueError("a")]), "internal", "ExceptionGroup: several"),
     ],
