@@ -134,7 +134,7 @@ class LangChainJudge:
         number = spelled if spelled.startswith("a ") else f"one number, {spelled},"
         rule = f"Answer with {number} and nothing else."
 
-        def read(reply: Reply) -> int:
+        def read(reply: Reply) -> float:
             return read_rating(self._visible(reply), shape.scale, cut=reply.finish == "length")
 
         reply = await self._reply(question, self._messages(question, rule), tally, read=read)

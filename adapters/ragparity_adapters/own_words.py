@@ -14,14 +14,14 @@ import re
 from bisect import bisect_left
 
 _PREFACE_WORDS = (
-    "a an the this that these my our i we i'd i'll i've we'd would will be is are it it's here here's s of for on in "
-    "to as so thus hence therefore overall final finally total sure certainly okay ok alright absolutely course yes "
-    "please following below above requested asked wanted needed valid required and now then rate rating score grade give giving given "
-    "assign assigned assess award choose select evaluation assessment judgment judgement verdict verdicts result "
-    "output object json format form schema label analysis conclusion summary reasoning based criteria rubric rule "
-    "rules instructions provided your you list relevance accuracy groundedness correctness faithfulness quality "
-    "go answer answers response claim claims statement statements context contexts passage passages question "
-    "reference"
+    "a an the this that these my our i we i'd i'll i've we'd would will be is are it it's here here's s of for on "
+    "in to as so thus hence therefore overall final finally total sure certainly okay ok alright absolutely "
+    "course yes please following below above requested asked wanted needed valid required and now then rate "
+    "rating score grade give giving given assign assigned assess award choose select evaluation assessment "
+    "judgment judgement verdict verdicts result output object json format form schema label analysis conclusion "
+    "summary reasoning based criteria rubric rule rules instructions provided your you list relevance accuracy "
+    "groundedness correctness faithfulness quality go answer answers response claim claims statement statements "
+    "context contexts passage passages question reference "
 )
 _PREFACE = frozenset(_PREFACE_WORDS.split())
 _ECHO = re.compile(

@@ -91,8 +91,10 @@ class _Menu:
     prepared: Callable[[str, bool], str] = lambda shown, _cut: shown
 
 
-def read_rating(text: str, scale: Scale, *, cut: bool = False) -> int:
-    """The one rating that the reply states, a point of the scale; `cut`: the token limit ended the reply.
+def read_rating(text: str, scale: Scale, *, cut: bool = False) -> float:
+    """The one rating that the reply states, a point of the scale (an int where the point is one).
+
+    `cut` says that the token limit ended the reply.
 
     Raises `AmbiguousRating`, `MalformedVerdict` (kinds `malformed`, `empty`) or `Truncated`. The messages
     repeat nothing of the reply but a number, so they can be sent back to the judge; the reply is in `raw`.
@@ -110,10 +112,11 @@ def read_rating(text: str, scale: Scale, *, cut: bool = False) -> int:
         lambda shown, cut: _without_scale(shown, scale, wanted, cut=cut),
     )
     value = _read(text, menu, cut=cut)
-    if value not in scale.points:
-        seen = "" if value is None else f" {value:g}"
+    point = scale.point(value) if isinstance(value, float) else None
+    if point is None:
+        seen = f" {value:g}" if isinstance(value, float) else ""
         raise AmbiguousRating(f"the rating{seen} is not on the scale; {wanted}", raw=text)
-    return int(value)
+    return point
 
 
 def read_label(text: str, labels: Sequence[str], *, cut: bool = False) -> str:
