@@ -1,7 +1,7 @@
 """What holds for every native metric that asks a judge, whatever the judge says in a readable way.
 
 The judge here fills any wanted object at random, but always in the same way for the same question. A metric that
-is added to the registry is covered by itself; a required kwarg needs a value in `NEEDED`.
+is added to the registry is covered by itself; a required kwarg needs a value in tests/needed.py.
 """
 
 import asyncio
@@ -10,11 +10,11 @@ import hashlib
 import json
 import random
 from collections import Counter
-from dataclasses import MISSING, fields, replace
-from typing import Any
+from dataclasses import replace
 
 import pytest
 from pydantic import BaseModel
+from tests.needed import built as build
 
 from ragparity.core.outcome import Scored, Undefined
 from ragparity.core.policy import Policies, score
@@ -27,10 +27,6 @@ BACKEND = NativeBackend()
 CLASSES = [cls for cls in BACKEND.classes() if cls.uses]
 judged = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 
-NEEDED: dict[str, Any] = {
-    "definition": "Is the answer polite?",
-    "rubrics": {"score1_description": "wrong", "score2_description": "right"},
-}
 VERDICTS = {"verdict", "rating", "score", "supported", "attributed"}
 REASONS = {"reason", "evidence", "feedback", "quote"}
 SENTENCES = [
@@ -132,11 +128,6 @@ def numbered(items, schema, data):
         whole = schema["properties"]["id"].get("type") == "integer"
         return [{**item, "id": int(key) if whole else key} for item, key in zip(items, known, strict=True)]
     return items
-
-
-def build(cls):
-    needed = [one.name for one in fields(cls) if one.default is MISSING and one.default_factory is MISSING]
-    return BACKEND.build(cls.__name__, {name: NEEDED[name] for name in needed})
 
 
 def run(metric, row, seed=0, **policies):
