@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import signal
 import sys
 from pathlib import Path
@@ -76,13 +77,14 @@ def _numbers(_context: click.Context, option: click.Parameter, values: tuple[str
     example = "calls=100" if option.name == "budget" else "faithfulness=0.8"
     found = {}
     for value in values:
-        name, _, number = value.rpartition("=")
+        name, _, text = value.rpartition("=")
         try:
-            found[name] = float(number)
+            number = float(text)
         except ValueError:
-            raise click.BadParameter(f"{value!r}: expected NAME=NUMBER, e.g. {example}") from None
-        if not name:
+            number = math.nan
+        if not name or not math.isfinite(number):
             raise click.BadParameter(f"{value!r}: expected NAME=NUMBER, e.g. {example}")
+        found[name] = number
     return found
 
 
