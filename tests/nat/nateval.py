@@ -96,7 +96,7 @@ def command(*arguments, **environment):
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
         env={**os.environ, **environment},
     )
     return done.returncode, done.stdout + done.stderr
