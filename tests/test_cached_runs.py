@@ -476,3 +476,78 @@ def test_a_wrong_budget_in_the_file_is_named():
     runs.write(runs.ACCURACY, runs.rows(1), "http://127.0.0.1:9/v1", run={"budget": {"calls": -1}})
     done = runs.command("eval", "eval.yml")
     assert done.exit_code == 2 and "eval.general.ragparity.budget.calls" in done.output
+
+
+def test_an_answer_that_the_metric_can_do_nothing_with_is_forgotten():
+    """Readable by its schema, but blank: the row fails, and is asked about anew the next time."""
+    useless = {"on": True}
+
+    def reply(_request):
+        text = " " if useless["on"] else "Which port?"
+        return {"questions": [{"question": text, "noncommittal": False}] * 3}
+
+    with FakeServer(reply=reply) as server:
+        runs.write({"relevancy": SEVEN["relevancy"]}, runs.rows(1), server, run={"cache": CACHE})
+        assert runs.command("eval", "eval.yml").exit_code == 1
+        error = runs.record("out", "relevancy", "r0")["error"]
+        assert error["kind"] == "malformed" and "blank" in error["message"]
+        useless["on"] = False
+        assert runs.command("eval", "eval.yml", "--resume").exit_code == 0
+        calls = server.calls
+        assert runs.command("eval", "eval.yml").exit_code == 0
+        assert server.calls == calls, "what it could use is kept"
+
+
+# -- what a resumed run takes over
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"llm": {"top_p": 0.5}},
+        {"llm": {"extra_body": {"min_p": 0.1}}},
+        {"evaluators": {"accuracy": {**runs.ACCURACY["accuracy"], "judge": {"temperature": 0.5}}}},
+        {"evaluators": {"accuracy": {**runs.ACCURACY["accuracy"], "reps": 2}}},
+    ],
+)
+def test_a_setting_that_can_change_a_score_is_noticed_when_a_run_is_resumed(change):
+    with FakeServer(reply="4") as server:
+        runs.write(runs.ACCURACY, runs.rows(2), server)
+        runs.command("eval", "eval.yml")
+        server.reset()
+        runs.write(**{"evaluators": runs.ACCURACY, "data": runs.rows(2), "server": server, **change})
+        assert runs.command("eval", "eval.yml", "--resume").exit_code == 0
+        assert server.calls == 4 * (2 if "reps" in str(change) else 1)
+
+
+def test_another_wording_is_noticed_when_a_run_is_resumed(monkeypatch):
+    from ragparity.core.prompt import Prompt
+    from ragparity.metrics import ratings
+
+    with FakeServer(reply="4") as server:
+        runs.write(runs.ACCURACY, runs.rows(2), server)
+        runs.command("eval", "eval.yml")
+        monkeypatch.setattr(ratings, "ACCURACY", Prompt("Rate it kindly.", ratings.ACCURACY.rules))
+        server.reset()
+        runs.command("eval", "eval.yml", "--resume")
+        assert server.calls == 4
+
+
+def test_another_threshold_is_applied_to_what_was_scored_and_nobody_is_asked():
+    replies = {0: "444444", 1: "002222"}
+    entry = {**runs.ACCURACY["accuracy"], "reps": 3}
+    with FakeServer(reply=noisy(replies)) as server:
+        runs.write({"accuracy": {**entry, "threshold": 0.2}}, runs.rows(2), server, max_concurrency=1)
+        runs.command("eval", "eval.yml")
+        assert runs.summary()["accuracy"]["passed"] == 2
+        server.reset()
+        runs.write({"accuracy": {**entry, "threshold": 0.4}}, runs.rows(2), server, max_concurrency=1)
+        assert runs.command("eval", "eval.yml", "--resume").exit_code == 0
+        assert server.calls == 0
+        assert runs.summary()["accuracy"]["passed"] == 1
+        assert runs.record("out", "accuracy", "r1")["passed"] is False
+        assert runs.record("out", "accuracy", "r1")["detail"]["flip_rate"] == pytest.approx(2 / 3)
+        runs.write({"accuracy": entry}, runs.rows(2), server, max_concurrency=1)
+        runs.command("eval", "eval.yml", "--resume")
+        assert runs.summary()["accuracy"]["passed"] is None
+        assert "flip_rate" not in runs.record("out", "accuracy", "r1")["detail"]

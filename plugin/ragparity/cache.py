@@ -1,6 +1,7 @@
 """Judge replies and vectors on disk: one SQLite file, every reply plain JSON, safe under several processes.
 
-A stored reply is what a judge's answer was in the end, after retries; failures and cut replies are none. The key
+A stored reply is what a judge's answer was in the end, after retries; failures and cut replies are none, and an
+answer that a metric can do nothing with is forgotten again, or the row could never be mended. The key
 is everything that could change it (see `ragparity.questions`), with one exception: the way in which structure
 was asked for counts where a user pinned it, not where it was found out, since the next run has yet to find it.
 
@@ -62,6 +63,7 @@ class Replies:
         self._writer: threading.Thread | None = None
         self._to_write: SimpleQueue[tuple[Any, ...] | None] = SimpleQueue()
         self._unwritten: dict[str, str] = {}
+        self._dropped: set[str] = set()
         self._may_write = mode == "read_write"
         self._closed = False
         try:
@@ -93,6 +95,8 @@ class Replies:
 
     def find(self, key: str) -> Any:
         """The stored JSON value of a key, or nothing."""
+        if key in self._dropped:
+            return None
         text = self._unwritten.get(key)
         if text is None:
             found = self._rows("SELECT answer FROM replies WHERE key = ?", key)
@@ -130,6 +134,7 @@ class Replies:
             self._warn("an answer that JSON cannot hold is not kept")
             return
         self._unwritten[question.key] = text
+        self._dropped.discard(question.key)
         q = question
         parts = (
             q.key,
@@ -142,7 +147,18 @@ class Replies:
             q.shape,
         )
         clean = tuple(part.encode("utf-8", "replace").decode() for part in parts)
-        self._to_write.put((*clean, q.budget, q.draw, text))
+        self._write_later((*clean, q.budget, q.draw, text))
+
+    def drop(self, key: str) -> None:
+        """Forget a reply; returns at once."""
+        if not self._may_write or self._closed:
+            return
+        self._dropped.add(key)
+        self._unwritten.pop(key, None)
+        self._write_later((key,))
+
+    def _write_later(self, row: tuple[Any, ...]) -> None:
+        self._to_write.put(row)
         if self._writer is None:
             self._writer = threading.Thread(target=self._write_all, name="ragparity-cache", daemon=True)
             self._writer.start()
@@ -204,7 +220,10 @@ class Replies:
 
 
 def _write(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
-    """Write some replies, all or none. Another process that holds the file for long is waited for several times."""
+    """Write some replies, and remove those of which there is only a key; all or none.
+
+    Another process that holds the file for long is waited for several times.
+    """
     marks = ", ".join("?" * len(COLUMNS.split(",")))
     for left in range(TIMES, 0, -1):
         try:
@@ -214,7 +233,11 @@ def _write(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
                 raise
         else:
             break
-    connection.executemany(f"INSERT OR REPLACE INTO replies ({COLUMNS}) VALUES ({marks})", rows)  # noqa: S608  # constants
+    for row in rows:
+        if len(row) == 1:
+            connection.execute("DELETE FROM replies WHERE key = ?", row)
+        else:
+            connection.execute(f"INSERT OR REPLACE INTO replies ({COLUMNS}) VALUES ({marks})", row)  # noqa: S608  # constants
     connection.execute("COMMIT")
 
 
@@ -270,6 +293,7 @@ class Cached:
                 tally.cached_calls += 1
                 about = {"task": question.prompt.task or "verbatim", "draw": question.draw, "raw": answer.raw}
                 tally.replies.append({**about, "cached": True})
+                tally.forget.append(lambda: self._replies.drop(parts.key))
                 return answer
             self._replies.unreadable()
         if self._replies.mode == "replay":
@@ -278,6 +302,7 @@ class Cached:
         value = as_json(answer, question.shape)
         if value is not None:
             self._replies.keep(parts, value)
+            tally.forget.append(lambda: self._replies.drop(parts.key))
         return answer
 
 

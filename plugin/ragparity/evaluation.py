@@ -152,6 +152,10 @@ class _Run:
         for column, value in zip(self._slices, self._values.get(one.row, ()), strict=False):
             self.done.slices[column][value][one.evaluator].add(one)
 
+    def renewed(self, one: Record) -> Record:
+        """A record of an earlier run under the thresholds of this one."""
+        return runner.rejudged(one, self.by_name[one.evaluator])
+
     def reuse(self, one: Record) -> None:
         """Count a record of an earlier run; its row need not meet its evaluator again."""
         self._reused[one.evaluator].add(one.row)
@@ -251,7 +255,7 @@ async def evaluate_file(
 
     try:
         manifest |= await _probe(plan, session, rows, total, say) if probing else {}
-        for one in folder.begin(manifest, run.wanted(chosen())):
+        for one in folder.begin(manifest, run.wanted(chosen()), run.renewed):
             run.reuse(one)
         progress(run.count, meetings)
         await score_all()

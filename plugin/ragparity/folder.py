@@ -19,7 +19,7 @@ from ragparity.core.outcome import Failed
 from ragparity.results import Record, json_line, json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ragparity.core.ports import Tally
@@ -102,12 +102,18 @@ class RunFolder:
                 "replace it with --overwrite, or choose another --output"
             )
 
-    def begin(self, manifest: Mapping[str, Any], wanted: Iterable[tuple[str, Row, str]] = ()) -> Iterator[Record]:
+    def begin(
+        self,
+        manifest: Mapping[str, Any],
+        wanted: Iterable[tuple[str, Row, str]] = (),
+        renew: Callable[[Record], Record] = lambda one: one,
+    ) -> Iterator[Record]:
         """Replace what an earlier run left, and give the records of it that are kept.
 
         `wanted` are evaluator, row and key of every record that would do; it is only looked at when a run is
-        resumed. A record is kept when its evaluator, row and key are wanted and it did not fail. Until the last of
-        them is given, the earlier log stands untouched. Raises `ConfigError` for a folder that cannot be written.
+        resumed. A record is kept when its evaluator, row and key are wanted and it did not fail; `renew` brings it up
+        to the settings of this run. Until the last of them is given, the earlier log stands untouched. Raises
+        `ConfigError` for a folder that cannot be written.
         """
         try:
             outputs = self._outputs()
@@ -115,8 +121,9 @@ class RunFolder:
             with fresh.open("wb") as file:
                 if self._mode == "resume":
                     for line in self._kept(wanted):
-                        file.write(json_line(line))
-                        yield Record.from_json(line)
+                        kept = renew(Record.from_json(line))
+                        file.write(json_line(kept.as_json()))
+                        yield kept
             self.manifest(manifest)
             fresh.replace(self.path / RESULTS)
             for name in (SUMMARY, *outputs):

@@ -44,7 +44,8 @@ class Evaluator:
     """One entry of the eval file, bound to what it needs.
 
     `price` is for a million input and output tokens; `view` says which reading of a row it uses, where evaluators
-    map columns differently.
+    map columns differently; `settings` are those of the models that their identities do not name, and the wording of
+    the metric's prompts.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Evaluator:
     threshold: float | None = None
     price: tuple[float, float] | None = None
     view: int = 0
+    settings: str = ""
 
     @cached_property
     def spec(self) -> str:
@@ -66,7 +68,8 @@ class Evaluator:
     def fingerprint(self) -> str:
         """Everything about this entry that can change a score: an outcome is reused only under the same one."""
         metric = self.metric
-        parts = (metric.backend, self.spec, metric.version, repr(self.policies), self.judge_identity, self.reps)
+        judge = (self.judge_identity, self.reps, self.settings)
+        parts = (metric.backend, self.spec, metric.version, repr(self.policies), *judge)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     @cached_property
@@ -166,17 +169,39 @@ async def _outcome(row: Row, evaluator: Evaluator, tally: Tally) -> Outcome:
         return await _guarded(evaluator.metric, row, kit)
     draws = [replace(kit, draw=repetition * DRAWS_PER_REPETITION) for repetition in range(evaluator.reps)]
     found = repeated(await together(_guarded(evaluator.metric, row, one) for one in draws))
-    if evaluator.threshold is None or not isinstance(found, Scored):
-        return found
-    higher = evaluator.metric.higher_is_better
-    verdicts = [reaches(one, evaluator.threshold, higher_is_better=higher) for one in found.detail["repetitions"]]
-    return replace(found, detail={**found.detail, "flip_rate": flip_rate(verdicts)})
+    return _with_flips(found, evaluator) if isinstance(found, Scored) else found
+
+
+def _with_flips(found: Scored, evaluator: Evaluator) -> Scored:
+    """Repetitions with their flip rate, where there is a threshold."""
+    detail = {name: value for name, value in found.detail.items() if name != "flip_rate"}
+    if evaluator.threshold is not None:
+        higher = evaluator.metric.higher_is_better
+        verdicts = [reaches(one, evaluator.threshold, higher_is_better=higher) for one in detail["repetitions"]]
+        detail["flip_rate"] = flip_rate(verdicts)
+    return replace(found, detail=detail)
+
+
+def rejudged(one: Record, evaluator: Evaluator) -> Record:
+    """A record of an earlier run under the evaluator's present threshold, which asks nobody anything."""
+    outcome = one.outcome
+    if not isinstance(outcome, Scored):
+        return one
+    if evaluator.reps > 1:
+        outcome = _with_flips(outcome, evaluator)
+    passed = None
+    if evaluator.threshold is not None:
+        higher = evaluator.metric.higher_is_better
+        passed = reaches(outcome.value, evaluator.threshold, higher_is_better=higher)
+    return replace(one, outcome=outcome, passed=passed)
 
 
 async def _guarded(metric: Metric, row: Row, kit: Kit) -> Outcome:
     try:
         found = await score(metric, row.sample, kit)  # type: ignore[arg-type]  # a row without a sample does not get here
     except JudgeError as error:
+        if not error.judge and error.kind in ("malformed", "empty"):  # the metric can do nothing with what was said
+            _forget(kit.tally)
         return Failed(error.kind, str(error), error.attempts, error.raw, error.detail)
     except SampleError as error:
         return Failed("input", str(error))
@@ -192,7 +217,14 @@ async def _guarded(metric: Metric, row: Row, kit: Kit) -> Outcome:
         return Failed("internal", f"{type(error).__name__}: {said} ({where})")
     if not isinstance(found, Outcome):
         return Failed("internal", f"{metric.name} gave a {type(found).__name__}, not Scored or Undefined")
+    if isinstance(found, Failed):
+        _forget(kit.tally)
     return found
+
+
+def _forget(tally: Tally) -> None:
+    for one in tally.forget:
+        one()
 
 
 def repeated(outcomes: Sequence[Outcome]) -> Outcome:

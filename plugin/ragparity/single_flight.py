@@ -87,6 +87,7 @@ class Flights:
         tally.shared_calls += 1
         tally.stopped = tally.stopped or flight.tally.stopped
         tally.replies += [{**one, "shared": True} for one in flight.tally.replies]
+        tally.forget += flight.tally.forget
 
 
 class SingleFlight:

@@ -154,7 +154,7 @@ class Metered:
         try:
             self._spending.admit()
         except BudgetSpent as spent:
-            tally.stopped = str(spent)
+            tally.stopped, spent.judge = str(spent), self.identity
             raise
         own, raw = Tally(), ""
         try:

@@ -354,7 +354,18 @@ def bind(plan: Plan, one: Planned, session: Session, *, view: int = 0) -> Evalua
         threshold=entry.threshold,
         price=one.price,
         view=view,
+        settings=_unnamed(plan, one),
     )
+
+
+def _unnamed(plan: Plan, one: Planned) -> str:
+    """What can change a score and shows in no identity: settings of the models, and the wording of prompts."""
+    entries = [
+        (one.judged, plan.file.llms.get(str(one.entry.llm_name))),
+        (one.embeds, plan.file.embedders.get(str(one.entry.embedder_name))),
+    ]
+    said = [_settings(plan, entry) for asked, entry in entries if asked and entry is not None]
+    return " ".join((*said, prompt_digest(one.metric)))
 
 
 def dry_evaluators(plan: Plan, rows: Rows) -> list[Evaluator]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_check
 from ragparity.core.policies import Policies
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pydantic import BaseModel
 
@@ -177,7 +177,8 @@ class Tally:
     Token counts are sums over the calls that report them; they become `None` once a call does not.
     `cached_calls` are answers that came from the cache, `shared_calls` those that somebody else's call brought at
     the same time: neither is a call, and neither costs tokens. `stopped` says why no further call may be made, once
-    a budget is spent: then nothing is recorded for this sample and metric.
+    a budget is spent: then nothing is recorded for this sample and metric. `forget` holds what makes a cache forget
+    the answers that were counted here, for when they turn out to be of no use.
     """
 
     calls: int = 0
@@ -191,6 +192,7 @@ class Tally:
     stopped: str = ""
     notes: list[str] = field(default_factory=list)
     replies: list[dict[str, Any]] = field(default_factory=list)
+    forget: list[Callable[[], None]] = field(default_factory=list, compare=False)
 
     def call(self, usage: Usage) -> None:
         """Count one request to a judge."""
@@ -205,6 +207,7 @@ class Tally:
         self.stopped = self.stopped or other.stopped
         self.notes += other.notes
         self.replies += other.replies
+        self.forget += other.forget
 
     def _tokens(self, seen_in: Usage | Tally) -> None:
         for name in ("input_tokens", "output_tokens"):
