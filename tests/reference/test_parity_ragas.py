@@ -6,6 +6,7 @@ shows it. Without a native metric of a name, the two APIs of Ragas are compared 
 
 from fractions import Fraction
 from math import isclose
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -24,6 +25,7 @@ from tests.adapters.backends.ragas_world import (
 )  # fmt: skip
 
 from ragparity.core.ports import Rating
+from ragparity_adapters.backends import _ragas_catalog as catalog
 from ragparity_adapters.scripted import ScriptedJudge
 
 few = settings(max_examples=25)
@@ -160,6 +162,35 @@ def test_passages_by_similarity_agree_where_no_similarity_is_the_threshold_itsel
         assert len(set(found)) == 1, name
 
 
+@few
+@given(response=WORDS, reference=WORDS)
+def test_chrf_agrees(response, reference):
+    native, *wrapped = scored(ALL, "CHRFScore", sample=row(response=response, reference=reference))
+    assert all(isclose(native, one, abs_tol=1e-12) for one in wrapped)
+
+
+@few
+@given(st.lists(st.booleans(), min_size=1, max_size=5))
+def test_quotations_found_in_the_contexts_are_counted_alike(found):
+    spans = [f"words number {at} here" for at in range(len(found))]
+    response = " and ".join(f'"{one}"' for one in spans)
+    contexts = ["Nothing.", *(one for one, is_there in zip(spans, found, strict=True) if is_there)]
+    exact = float(Fraction(sum(found), len(found)))
+    sample = row(response=response, retrieved_contexts=contexts)
+    assert scored((NATIVE, COLLECTIONS), "QuotedSpansAlignment", sample=sample) == [exact] * 2
+
+
+@few
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.booleans()), min_size=1, max_size=4))
+def test_as_many_calls_as_wanted_in_the_wanted_order_score_by_their_arguments_everywhere(wanted):
+    calls = [{"name": name, "args": {"x": 1, "y": 2}} for name, _ in wanted]
+    made = [{"name": name, "args": {"x": 1, "y": 2 if right else 3}} for name, right in wanted]
+    messages = ({"role": "user", "content": "Go."}, {"role": "assistant", "content": "", "tool_calls": made})
+    sample = row(messages=messages, reference_tool_calls=calls)
+    exact = sum(1.0 if right else 0.5 for _, right in wanted) / len(wanted)
+    assert scored(ALL, "ToolCallAccuracy", sample=sample) == [exact] * 3
+
+
 @pytest.mark.parametrize("verdict", [0, 1])
 def test_the_aspect_critic_passes_the_verdict_on_everywhere(verdict):
     known = {"verdict": verdict, "ratings": (verdict,), "settings": {"definition": "Is it polite?"}}
@@ -201,11 +232,21 @@ def test_a_similarity_of_exactly_the_threshold_is_a_hit_natively_and_a_miss_in_t
 def test_a_grade_is_a_share_of_the_scale_natively_and_the_grade_itself_in_ragas(grade):
     for name, settings_of in (
         ("InstanceSpecificRubrics", {}),
+        ("RubricsScoreWithReference", {"rubrics": dict(row().rubrics)}),
         ("RubricsScore", {"rubrics": dict(row().rubrics)}),
     ):
-        native, *wrapped = scored(ALL, name, settings=settings_of, ratings=(grade,), grade=grade)
-        assert wrapped == [float(grade)] * 2
+        backends = [one for one in ALL if one is not LEGACY or one.has_own(name)]
+        native, *wrapped = scored(backends, name, settings=settings_of, ratings=(grade,), grade=grade)
+        assert set(wrapped) == {float(grade)}
         assert native == (grade - 1) / 2
+
+
+def test_a_criterion_is_a_share_of_its_declared_scale_natively_and_a_bare_number_in_ragas():
+    (native,) = scored(
+        (NATIVE,), "SimpleCriteria", ratings=(4,), settings={"definition": "How clear?", "scale": [1, 5]}
+    )
+    wrapped = scored(BOTH, "SimpleCriteria", grade=4, settings={"definition": "How clear?"})
+    assert (native, *wrapped) == (0.75, 4.0, 4.0)
 
 
 def test_bleu_of_ragas_looks_at_the_first_sentence_only():
@@ -382,3 +423,11 @@ def test_semantic_similarity_is_the_cosine_or_the_side_of_the_threshold(steps, t
     if threshold and abs(cosine - threshold) > 1e-9:
         found = scored(BOTH, "SemanticSimilarity", vectors=vectors, settings={"threshold": threshold})
         assert found == [float(cosine >= threshold)] * 2
+
+
+def test_no_metric_that_is_there_twice_is_left_out():
+    here = Path(__file__).read_text(encoding="utf-8")
+    for entry in catalog.ENTRIES:
+        names = {entry.concept, *entry.collections, *entry.legacy}
+        twice = any(name in NATIVE.names() for name in names)
+        assert not twice or any(f'"{name}"' in here for name in names), entry.concept
