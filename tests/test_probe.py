@@ -277,3 +277,48 @@ def test_entries_are_probed_at_the_same_time():
 
         asyncio.run(both())
         assert server.max_in_flight == 2
+
+
+# -- entries from a file
+
+
+def test_an_azure_entry_of_a_file_needs_only_its_deployment():
+    with FakeServer(personality="azure") as server:
+        eval_file(ACCURACY, server)
+        content = yaml.safe_load(Path("eval.yml").read_text(encoding="utf-8"))
+        content["llms"]["judge"] = {
+            "_type": "azure_openai",
+            "azure_deployment": "judge-1",
+            "azure_endpoint": server.url,
+            "api_key": "k",
+        }
+        Path("eval.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
+        code, found = probed()
+        assert server.requests[0].deployment == "judge-1"
+    assert code == 0
+    assert found["llms.judge"]["identity"] == f"azure_openai/judge-1 at {server.url} api_version=2025-04-01-preview"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("thinking", "false", "llms.judge.thinking: a switch is known for Nemotron models alone"),
+        ("api_type", "responses", "llms.judge.api_type: responses is not used for judges"),
+        ("_type", "aws_bedrock", "pip install langchain-aws"),
+    ],
+)
+def test_a_setting_of_an_entry_that_could_not_work_is_refused_before_any_call(key, value, said):
+    with FakeServer() as server:
+        eval_file(ACCURACY, server)
+        done = run("probe", "eval.yml", "--override", f"llms.judge.{key}", value)
+        assert server.calls == 0
+    assert done.exit_code == 2
+    (line,) = done.stderr.splitlines()
+    assert said in line
+
+
+def test_the_thinking_switch_of_a_file_reaches_the_judge():
+    with FakeServer() as server:
+        eval_file(ACCURACY, server, model_name="nvidia/nvidia-nemotron-nano-9b-v2", thinking=False)
+        assert probed()[0] == 0
+    assert server.requests[0].system.endswith("\n/no_think")

@@ -102,6 +102,11 @@ def _hashed(text: str) -> list[float]:
     return [value / length for value in vector] if length else vector
 
 
+def can_build(type_: str) -> bool:
+    """Whether a client of this type can be made here: the type is known, and its package is installed."""
+    return type_ in TYPES and providers.is_installed(providers.EMBEDDERS.get(type_))
+
+
 def check(spec: LlmSpec) -> None:
     """Raise `ConfigError` for what is wrong with an embedder entry and can be known without building a client."""
     where = f"embedders.{spec.name}"

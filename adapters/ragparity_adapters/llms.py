@@ -83,6 +83,11 @@ def without_credentials(url: str) -> str:
 # -- what can be said before a client exists
 
 
+def can_build(type_: str) -> bool:
+    """Whether a client of this type can be made here: the type is known, and its package is installed."""
+    return type_ in BUILDERS and providers.is_installed(providers.LLMS.get(type_))
+
+
 def check(spec: LlmSpec) -> None:
     """Raise `ConfigError` for what is wrong with an entry and can be known without building a client."""
     where = f"llms.{spec.name}"

@@ -46,7 +46,7 @@ class PromptSizes:
         >>> PromptSizes().plain(["a" * 400]), PromptSizes().plain(["東" * 10])
         (108.0, 15.0)
         """
-        ascii_only = sum(len(text) if text.isascii() else sum(map(str.isascii, text)) for text in texts)
+        ascii_only = sum(len(text if text.isascii() else text.encode("ascii", "ignore")) for text in texts)
         others = sum(map(len, texts)) - ascii_only
         return ascii_only * PER_ASCII + others * PER_OTHER + AROUND * len(texts)
 

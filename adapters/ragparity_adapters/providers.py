@@ -29,9 +29,14 @@ class Provider:
     make: Callable[[Any, LlmSpec], Any]
 
 
+def is_installed(provider: Provider | None) -> bool:
+    """Whether the package of a provider is there; true where none is needed."""
+    return provider is None or importlib.util.find_spec(provider.package) is not None
+
+
 def installed(provider: Provider, where: str) -> None:
     """Raise `MissingExtra` where the package is absent; it is not imported."""
-    if importlib.util.find_spec(provider.package) is None:
+    if not is_installed(provider):
         raise MissingExtra(f"{where} needs the package {provider.package}: {provider.install}")
 
 

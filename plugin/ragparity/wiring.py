@@ -523,7 +523,7 @@ def embedder_from(model: Any, concurrency: int, retries: int) -> Embedder:
 
 def is_buildable(entry: ModelEntry) -> bool:
     """Whether a client for this type of entry can be made here; else the caller must bring one."""
-    return entry.type in (llms.BUILDERS if entry.section == "llms" else embeddings.TYPES)
+    return llms.can_build(entry.type) if entry.section == "llms" else embeddings.can_build(entry.type)
 
 
 def adopt_llm(session: Session, name: str, model: Any) -> None:

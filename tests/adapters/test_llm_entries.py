@@ -359,6 +359,13 @@ def test_a_provider_whose_package_is_absent_is_named_with_its_install_line(type_
     assert str(caught.value).startswith(f"llms.judge._type: {type_} needs the package {provider.package}: pip install ")
 
 
+def test_what_can_be_built_here_is_known_without_building_it():
+    assert llms.can_build("azure_openai") and embeddings.can_build("azure_openai")
+    assert not llms.can_build("nothing") and not embeddings.can_build("nothing")
+    assert llms.can_build("oci") is _is_there("langchain_oci")
+    assert embeddings.can_build("huggingface") is _is_there("langchain_huggingface")
+
+
 def test_the_extra_of_litellm_is_named():
     assert providers.LLMS["litellm"].install == "pip install 'ragparity[litellm]'"
 
