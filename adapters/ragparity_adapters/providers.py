@@ -47,12 +47,12 @@ def imported(provider: Provider, where: str) -> Any:
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     try:
         package = importlib.import_module(provider.package)
-        if provider.package == "langchain_litellm":
-            # Else every error prints a banner to the standard output, which is for results.
-            importlib.import_module("litellm").suppress_debug_info = True  # type: ignore[attr-defined]  # a flag of its
-        return package
     except ImportError as error:
         raise MissingExtra(f"{where}: {provider.package} does not import ({error}); {provider.install}") from error
+    if provider.package == "langchain_litellm":
+        # Else every error prints a banner to the standard output, which is for results.
+        importlib.import_module("litellm").suppress_debug_info = True  # type: ignore[attr-defined]  # a flag of its
+    return package
 
 
 def _litellm(package: Any, spec: LlmSpec) -> Any:
