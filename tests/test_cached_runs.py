@@ -42,7 +42,8 @@ def test_the_second_run_asks_nobody_and_leaves_the_same_files():
         assert runs.command("eval", "eval.yml").exit_code == 0
         first, calls = runs.files(without=(*runs.TIMES, *runs.COSTS)), server.calls
         server.reset()
-        assert runs.command("eval", "eval.yml").exit_code == 0
+        done = runs.command("eval", "eval.yml")
+        assert done.exit_code == 0 and f"calls: 0 made, {calls} answers from the cache" in done.output
         assert server.calls == server.embedding_calls == 0
     assert runs.files(without=(*runs.TIMES, *runs.COSTS)) == first
     assert {one["n_scored"] for one in runs.summary().values()} == {5}
@@ -71,7 +72,7 @@ def test_two_processes_at_once_share_what_they_learn():
         both = [runs.start("eval", f"{name}.yml", "--quiet", output=f"{name}.txt") for name in ("a", "b")]
         for one, name in zip(both, ("a", "b"), strict=True):
             assert runs.ended(one) == 0
-            assert "cache" not in Path(f"{name}.txt").read_text(encoding="utf-8")
+            assert "cache cache/" not in Path(f"{name}.txt").read_text(encoding="utf-8")
         assert 24 <= server.calls <= 48
     (group,) = stats(Path(CACHE["path"]))
     assert group.replies == 24
@@ -176,7 +177,7 @@ def test_structured_answers_are_cached_although_their_classes_are_made_on_the_wa
         for _ in range(2):
             runs.write(entry, runs.rows(2), server, run={"cache": CACHE})
             done = runs.command("eval", "eval.yml")
-            assert done.exit_code == 0 and "cache" not in done.output
+            assert done.exit_code == 0 and "cache cache/" not in done.output, "nothing went wrong with the file"
         assert runs.summary()["faithfulness"]["calls"] == 0
         assert runs.summary()["faithfulness"]["cached_calls"] == server.calls > 0
 
@@ -265,11 +266,13 @@ def test_rows_that_ask_the_same_at_once_make_one_call_and_all_are_scored():
     with FakeServer(reply="4", latency=0.1) as server:
         both = {**runs.ACCURACY, "again": runs.ACCURACY["accuracy"]}
         runs.write(both, data, server, max_concurrency=64)
-        assert runs.command("eval", "eval.yml").exit_code == 0
+        done = runs.command("eval", "eval.yml")
+        assert done.exit_code == 0
         assert server.calls == 2, "two questions, however many ask them"
     assert [one["n_scored"] for one in runs.summary().values()] == [10, 10]
     assert sum(one["calls"] for one in runs.summary().values()) == 2
     assert sum(one["shared_calls"] for one in runs.summary().values()) == 38
+    assert "calls: 2 made, 38 shared" in done.output
 
 
 def test_a_failure_that_is_shared_fails_all_who_asked_and_is_asked_again_later():
@@ -306,7 +309,8 @@ def test_repetitions_are_separate_calls_with_spread_flip_rate_and_reliability():
     with FakeServer(reply=noisy(replies)) as server:
         entry = {**runs.ACCURACY["accuracy"], "reps": 3, "threshold": 0.4}
         runs.write({"accuracy": entry}, runs.rows(2), server, max_concurrency=1)
-        assert runs.command("eval", "eval.yml").exit_code == 0
+        done = runs.command("eval", "eval.yml")
+        assert done.exit_code == 0 and "33.3% of its verdicts flip" in " ".join(done.output.split())
         assert server.calls == 12
     steady, shaky = runs.record("out", "accuracy", "r0"), runs.record("out", "accuracy", "r1")
     assert steady["detail"]["repetitions"] == [1.0] * 3 and steady["detail"]["flip_rate"] == 0

@@ -152,6 +152,8 @@ def _print_all(finished: Finished, out: Console, folder: str) -> None:
         if one["mean"] is None:
             out.print(Text(f"{name}: no row was scored", style="red"))
     _print_judges(evaluators.values(), out)
+    for line in (*_answers_without_calls(evaluators.values()), *_repetitions(evaluators)):
+        out.print(_wrapped(line, out.width, 0))
     for check in finished.checks:
         out.print(Text(f"gate: {check.sentence()}", style="green" if check.passed else "red"))
     out.print(Text(f"files: {folder} (every score with its reason: results.jsonl)"))
@@ -167,6 +169,31 @@ def _print_judges(evaluators: Iterable[Mapping[str, Any]], out: Console) -> None
             "The offline judge compares words: its scores show that everything is wired up, not how good answers are."
         )
         out.print(Text(said, style="yellow"))
+
+
+def _answers_without_calls(evaluators: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """How many answers came from the cache or with somebody else's call, where there are any."""
+    every = list(evaluators)
+    calls, cached, shared = (
+        sum(one.get(name, 0) for one in every) for name in ("calls", "cached_calls", "shared_calls")
+    )
+    parts = [f"{cached} answers from the cache"] if cached else []
+    parts += [f"{shared} shared with another that asked the same at the same time"] if shared else []
+    if parts:
+        yield f"calls: {calls} made, {', '.join(parts)}"
+
+
+def _repetitions(evaluators: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """How far the judge agreed with itself, for evaluators that asked more than once."""
+    for name, one in evaluators.items():
+        if (told := one.get("repetitions")) is None:
+            continue
+        parts = [f"scores of a row spread by {told['spread']:.3f} (standard deviation)"]
+        if told["flip_rate"] is not None:
+            parts.append(f"{told['flip_rate']:.1%} of its verdicts flip")
+        if told["test_retest"] is not None:
+            parts.append(f"test-retest reliability {told['test_retest']:.2f}")
+        yield f"{name}, asked again: {', '.join(parts)}"
 
 
 def _print_troubles(finished: Finished, out: Console) -> None:
