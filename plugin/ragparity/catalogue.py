@@ -124,7 +124,8 @@ def print_list(file: IO[str], backend_name: str | None) -> None:
                     table.add_column("asks the judge")
                 table.add_column("range")
                 for _, metric, reads, asks, span in found:
-                    table.add_row(metric, reads, *([asks] if out.width >= WIDE else []), span)
+                    cells = (metric, reads, *([asks] if out.width >= WIDE else []), span)
+                    table.add_row(*(Text(one) for one in cells))
                 out.print(table)
             out.print()
         out.print(Text("`ragparity explain METRIC` prints what a metric means, asks and differs in."))

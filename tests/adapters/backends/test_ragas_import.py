@@ -160,3 +160,8 @@ def test_running_both_apis_sends_nothing_writes_nothing_at_home_and_leaves_async
     assert found["id"].startswith("anonymous-")
     assert [str(one.relative_to(home)) for one in home.rglob("*")] == []
     assert "Deprecat" not in done.stderr
+
+
+def test_the_printed_list_spells_the_remedy_out_in_full(absent, capsys):
+    catalogue.print_list(sys.stdout, "ragas")
+    assert "'ragparity[ragas]'" in capsys.readouterr().out
