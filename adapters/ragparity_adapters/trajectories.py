@@ -1,12 +1,12 @@
 """Passages and tool calls from the intermediate steps of a NeMo Agent Toolkit workflow.
 
 Only what tools gave back is evidence. What a model wrote (`LLM_END`) is never a passage: an answer would be its
-own evidence.
+own evidence. Nor is the text of a tool that asked a model itself (an agent called as a tool, a chat completion);
+its documents are, since a retriever may ask a model how to search.
 
 The toolkit records a tool that an agent called as `TOOL_END`, but only where the agent's framework is watched (its
 profiler package does that); the toolkit's own functions are always recorded, as `FUNCTION_END`. So functions count
-where no tool was recorded, and of those only the ones that called nobody: neither a model nor another function.
-A function that did is an agent, and what it gave back is an answer.
+where no tool was recorded, and of those only the ones that called no other function.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from ragparity_adapters.cells import (
 from ragparity_adapters.printed import printed_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 TOOL_EVENTS: frozenset[str] = frozenset({"TOOL_END", "RETRIEVER_END"})
 """Steps whose output is evidence."""
 
 FUNCTION_EVENT = "FUNCTION_END"
+MODEL_EVENTS: frozenset[str] = frozenset({"LLM_END"})
 TURN_EVENTS: frozenset[str] = frozenset({"LLM_END", "WORKFLOW_END"})
 """Steps that end a turn: the tools between two of them were called together."""
 
@@ -50,6 +51,7 @@ class _Step:
     event: str
     name: str
     function: str | None
+    function_name: str | None
     caller: str | None
     began: float
     ended: float
@@ -65,7 +67,7 @@ def tool_passages(steps: Any, column: str) -> tuple[tuple[str, ...] | None, tupl
     """
     texts: list[str] = []
     ids: list[str] = []
-    for step in _tools_used(_read(steps)):
+    for step in _evidence(_read(steps)):
         found, their_ids = _passages_of(step.output, column)
         texts += found
         ids += their_ids
@@ -78,7 +80,7 @@ def tool_calls(steps: Any) -> tuple[dict[str, Any], ...]:
     """The calls of tools in the order in which they were made, each with its `output` as text beside it."""
     return tuple(
         {"name": step.name or "unknown_tool", "args": _arguments(step.input), "output": _shown(step.output)}
-        for step in _tools_used(_read(steps))
+        for step in _called(_read(steps))
     )
 
 
@@ -122,6 +124,7 @@ def _step(step: Any) -> _Step:
         event=str(getattr(event, "value", event)),
         name=str(get(payload, "name") or ""),
         function=get(ancestry, "function_id"),
+        function_name=get(ancestry, "function_name"),
         caller=get(ancestry, "parent_id"),
         began=_time(get(payload, "span_event_timestamp"), ended),
         ended=ended,
@@ -134,15 +137,51 @@ def _time(value: Any, default: float = 0.0) -> float:
     return float(value) if isinstance(value, int | float) and not is_absent(value) else default
 
 
-def _tools_used(steps: list[_Step]) -> Iterator[_Step]:
+def _called(steps: list[_Step]) -> list[_Step]:
+    """The tools that were called; the toolkit's functions where no tool was recorded."""
     named = [step for step in steps if step.name != WORKFLOW]
     tools = [step for step in named if step.event in TOOL_EVENTS]
+    return tools or [step for step in named if step.event == FUNCTION_EVENT]
+
+
+def _evidence(steps: list[_Step]) -> list[_Step]:
+    """The tools whose output is evidence."""
+    writers = {step.function_name for step in steps if step.event in MODEL_EVENTS}
+
+    def is_evidence(step: _Step) -> bool:
+        return step.name not in writers or _holds_documents(step.output)
+
+    tools = [step for step in steps if step.event in TOOL_EVENTS and step.name != WORKFLOW and is_evidence(step)]
     if tools:
-        yield from tools
-        return
-    functions = [step for step in named if step.event == FUNCTION_EVENT]
-    busy = {step.caller for step in functions} | {step.function for step in steps if step.event == "LLM_END"}
-    yield from (step for step in functions if step.function is None or step.function not in busy)
+        return tools
+    functions = [step for step in steps if step.event == FUNCTION_EVENT and step.name != WORKFLOW]
+    callers = {step.caller for step in functions if step.caller is not None}
+    return [step for step in functions if step.function not in callers and is_evidence(step)]
+
+
+def _holds_documents(output: Any) -> bool:
+    """Whether a tool gave documents back and not just a text."""
+    output = dumped(output)
+    if _is_tool_message(output):
+        return _holds_documents(get(output, "content"))
+    if isinstance(output, str):
+        output = _documents_in(output)
+        if _is_tool_message(output):
+            return _holds_documents(get(output, "content"))
+    for key in DOCUMENT_LISTS:
+        if isinstance(found := get(output, key), list | tuple):
+            output = found
+    found = output if isinstance(output, list | tuple) else [output]
+    return bool(found) and all(_is_document(one) for one in found)
+
+
+def _is_tool_message(output: Any) -> bool:
+    """Whether LangChain's message stands around what a tool gave back."""
+    return not isinstance(output, str) and (get(output, "tool_call_id") is not None or get(output, "type") == "tool")
+
+
+def _is_document(value: Any) -> bool:
+    return not isinstance(value, str) and any(isinstance(get(value, key), str) for key in PASSAGE_KEYS)
 
 
 def _arguments(given: Any) -> dict[str, Any]:
@@ -173,13 +212,13 @@ def _passages_of(output: Any, column: str) -> tuple[tuple[str, ...], tuple[str, 
     output = dumped(output)
     if is_absent(output):
         return (), ()
-    if get(output, "tool_call_id") is not None or get(output, "type") == "tool":  # a ToolMessage around the output
+    if _is_tool_message(output):
         return _passages_of(get(output, "content"), column)
     documents = _documents_in(output) if isinstance(output, str) else output
     if documents is None:
         return ((output,), ()) if output.strip() else ((), ())
-    if isinstance(documents, dict) and "tool_call_id" in documents:
-        return _passages_of(documents.get("content"), column)
+    if _is_tool_message(documents):
+        return _passages_of(get(documents, "content"), column)
     try:
         texts, ids = passages(documents, column, [])
     except SampleError:  # a tool may give back anything; what is no document is told as it is
@@ -187,7 +226,8 @@ def _passages_of(output: Any, column: str) -> tuple[tuple[str, ...], tuple[str, 
     return texts or (), ids or ()
 
 
-def _is_document(value: Any) -> bool:
+def _is_known(value: Any) -> bool:
+    """Whether a printed object is a document, a list of them or a message."""
     return isinstance(value, dict) and any(key in value for key in (*PASSAGE_KEYS, *DOCUMENT_LISTS))
 
 
@@ -201,6 +241,6 @@ def _documents_in(output: str) -> Any:
             json.loads(output)
         except (ValueError, RecursionError):
             documents = printed_objects(output)
-            if not output.lstrip().startswith(("{", "[")) and not _is_document(documents):
+            if not output.lstrip().startswith(("{", "[")) and not _is_known(documents):
                 return None  # a text such as `Timeout(after=5)` says more than its arguments
     return documents

@@ -47,13 +47,25 @@ def test_functions_count_only_where_no_tool_was_recorded():
     assert passages(function, step("TOOL_END", 2, output="from a tool"))[0] == ("from a tool",)
 
 
-def test_a_function_that_asked_a_model_or_called_another_function_is_an_agent():
+def test_a_function_that_called_another_one_or_only_wrote_is_an_agent():
     inner = step("FUNCTION_END", 1, name="lookup", output="passage", function="lookup", caller="writer")
     writer = step("FUNCTION_END", 3, name="writer", output="an answer", function="writer", caller="<workflow>")
     poet = step("FUNCTION_END", 4, name="poet", output="a poem", function="poet", caller="<workflow>")
     asked = step("LLM_END", 2, output="a poem", function="poet")
     whole = step("FUNCTION_END", 5, name="<workflow>", output="an answer", function="w")
     assert passages(inner, asked, writer, poet, whole)[0] == ("passage",)
+
+
+@pytest.mark.parametrize("event", ["TOOL_END", "FUNCTION_END"])
+def test_of_a_tool_that_asked_a_model_documents_are_evidence_and_text_is_not(event):
+    asked = step("LLM_END", 1, output="how to search", function="search")
+    documents = {"results": [{"page_content": "passage"}]}
+    for output in (documents, str(documents), {"content": json.dumps(documents), "tool_call_id": "c"}):
+        assert passages(asked, step(event, 2, output=output, function="search"))[0] == ("passage",)
+    for output in ("an answer", {"content": "an answer", "tool_call_id": "c"}, "['an answer']"):
+        assert passages(asked, step(event, 2, output=output, function="search")) == (None, None)
+    calls = trajectories.tool_calls([asked, step(event, 2, output="an answer", function="search")])
+    assert [call["name"] for call in calls] == ["search"], "it was called all the same"
 
 
 @pytest.mark.parametrize("output", [None, "", "  "])

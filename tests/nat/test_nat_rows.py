@@ -213,7 +213,7 @@ def run_workflow(evaluators, *, rows=(NO_CONTEXTS,), **config):
     eval_file(
         evaluators,
         rows=kept,
-        functions={"heron_retriever": {"_type": "heron_retriever"}},
+        functions={name: {"_type": name} for name in ("heron_retriever", "heron_poet")},
         workflow={"_type": "heron_agent", **config},
     )
     return evaluate(skip_workflow=False)
@@ -243,6 +243,15 @@ def test_a_workflow_with_a_retriever_gives_its_documents_in_both_lanes():
 def test_an_invented_answer_of_a_workflow_is_not_its_own_evidence():
     found = run_workflow(FAITH, answer="Dune was written by Isaac Asimov on Mars.")
     assert scores(found["faith"]) == {"port": 0.0}
+
+
+def test_what_a_function_with_a_model_of_its_own_wrote_is_no_evidence_in_either_lane():
+    lanes = {**FAITH, "atif": FAITH["faith"] | {"enable_atif_evaluator": True}}
+    found = run_workflow(lanes, asks="heron_poet")
+    assert items(found["faith"])["port"]["error"].startswith(
+        "undefined: missing:retrieved_contexts: no column holds any"
+    )
+    assert items(found["atif"])["port"]["error"] == "undefined: missing:retrieved_contexts, not in the ATIF lane"
 
 
 def test_a_workflow_that_fails_has_no_response_whatever_its_row_is_called():

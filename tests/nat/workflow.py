@@ -24,7 +24,12 @@ class RetrieverConfig(FunctionBaseConfig, name="heron_retriever"):
     pass
 
 
+class PoetConfig(FunctionBaseConfig, name="heron_poet"):
+    llm_name: str = "poet"
+
+
 class AgentConfig(FunctionBaseConfig, name="heron_agent"):
+    asks: str = "heron_retriever"
     answer: str = "Heron listens on port 7443."
     fails: bool = False
 
@@ -40,9 +45,17 @@ async def retriever(config: RetrieverConfig, builder: Builder) -> AsyncIterator[
     yield FunctionInfo.from_fn(look_up, description="Looks passages up.")
 
 
+@register_function(config_type=PoetConfig)
+async def poet(config: PoetConfig, builder: Builder) -> AsyncIterator[FunctionInfo]:
+    async def write(question: str) -> str:
+        return "Heron listens on port 7443, o muse."
+
+    yield FunctionInfo.from_fn(write, description="Writes, as if a model did.")
+
+
 @register_function(config_type=AgentConfig)
 async def agent(config: AgentConfig, builder: Builder) -> AsyncIterator[FunctionInfo]:
-    look_up = await builder.get_function("heron_retriever")
+    look_up = await builder.get_function(config.asks)
 
     async def answer(question: str) -> str:
         if config.fails:

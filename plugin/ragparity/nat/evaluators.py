@@ -185,7 +185,7 @@ class Scoring:
 
     async def evaluate_atif(self, samples: Any) -> outputs.Output:
         """The lane of trajectories: no columns, so no mapping of columns either."""
-        raw = rows.from_trajectories(samples)
+        raw = rows.from_trajectories(samples, self.layout)
         return await self._score([one.item_id for one in samples], raw, [""] * len(raw), {}, None)
 
     async def _score(

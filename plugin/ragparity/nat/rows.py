@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from ragparity.core.values import get
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 KEYS = {
     "question_key": "question",
@@ -36,12 +39,14 @@ class Layout:
     """How the toolkit reads the data set: the structure's keys that the file sets, and its kind.
 
     `has_workflow`: the file has a workflow, so an item without an answer is one whose workflow gave none.
+    `asks_model` says of a function of the file whether it is configured with a model.
     """
 
     structure: Mapping[str, Any] = field(default_factory=dict)
     id_key: str = "id"
     kind: str = ""
     has_workflow: bool = False
+    asks_model: Callable[[str], bool] = lambda _name: False
 
     def key(self, name: str) -> str:
         """The column for a key of the structure."""
@@ -55,15 +60,20 @@ class Layout:
 
 def layout_of(builder: Any) -> Layout:
     """The layout of the data set that a builder's evaluation uses."""
+
+    @cache
+    def asks_model(name: str) -> bool:
+        try:
+            return bool(getattr(builder.get_function_config(name), "llm_name", None))
+        except (ValueError, AttributeError):
+            return False
+
+    found = Layout(has_workflow=_has_workflow(builder), asks_model=asks_model)
     dataset = getattr(getattr(builder, "eval_general_config", None), "dataset", None)
     if dataset is None:
-        return Layout(has_workflow=_has_workflow(builder))
-    return Layout(
-        structure=dataset.structure.model_dump(exclude_unset=True),
-        id_key=dataset.id_key,
-        kind=str(dataset.static_type()),
-        has_workflow=_has_workflow(builder),
-    )
+        return found
+    structure = dataset.structure.model_dump(exclude_unset=True)
+    return replace(found, structure=structure, id_key=dataset.id_key, kind=str(dataset.static_type()))
 
 
 def _has_workflow(builder: Any) -> bool:
@@ -99,8 +109,16 @@ def _row(item: Any, entry: dict[str, Any], layout: Layout, whole: frozenset[str]
     for key, steps in (("trajectory_key", item.trajectory), ("expected_trajectory_key", item.expected_trajectory)):
         row.pop(layout.key(key), None)
         if steps:
-            row[layout.key(key)] = steps
+            row[layout.key(key)] = [*steps, *_models_asked(steps, layout)]
     return row
+
+
+def _models_asked(steps: Sequence[Any], layout: Layout) -> Iterator[dict[str, Any]]:
+    """A model's step for each function that is configured with one, since its calls need not be recorded."""
+    names = {str(get(get(step, "payload"), "name")) for step in steps}
+    for name in sorted(names):
+        if layout.asks_model(name):
+            yield {"payload": {"event_type": "LLM_END"}, "function_ancestry": {"function_name": name}}
 
 
 def _put(row: dict[str, Any], entry: Mapping[str, Any], column: str, value: Any) -> None:
@@ -161,18 +179,18 @@ def why_no_passages(item: Any, layout: Layout) -> str:
 # -- ATIF
 
 
-def from_trajectories(samples: Sequence[Any]) -> list[dict[str, Any]]:
+def from_trajectories(samples: Sequence[Any], layout: Layout) -> list[dict[str, Any]]:
     """The rows of the ATIF lane."""
-    return [_trajectory_row(one) for one in samples]
+    return [_trajectory_row(one, layout) for one in samples]
 
 
-def _trajectory_row(sample: Any) -> dict[str, Any]:
+def _trajectory_row(sample: Any, layout: Layout) -> dict[str, Any]:
     steps = list(sample.trajectory.steps or ())
     asked = next((_text(step.message) for step in steps if step.source == "user"), "")
     said = {"user_input": asked, "response": sample.output_obj, "reference": sample.expected_output_obj}
     row: dict[str, Any] = {column: value for column, value in said.items() if not _is_blank(value)}
     if recorded := list(_recorded(steps)):
-        row["intermediate_steps"] = recorded
+        row["intermediate_steps"] = [*recorded, *_models_asked(recorded, layout)]
     return row
 
 
