@@ -27,9 +27,11 @@ from ragparity.core.sample import Sample
 
 if TYPE_CHECKING:
     from ragparity.api import Results, aevaluate, evaluate
+    from ragparity.crossvalidation import Crossvalidation, acrossvalidate, crossvalidate
 
 __all__ = [
     "ConfigError",
+    "Crossvalidation",
     "EvaluationError",
     "Failed",
     "JudgeError",
@@ -43,11 +45,14 @@ __all__ = [
     "Undefined",
     "UnknownBackend",
     "UnknownMetric",
+    "acrossvalidate",
     "aevaluate",
+    "crossvalidate",
     "evaluate",
 ]
 
 _LATER = ("Results", "aevaluate", "evaluate")
+_COMPARED = ("Crossvalidation", "acrossvalidate", "crossvalidate")
 
 
 def __getattr__(name: str) -> Any:
@@ -56,4 +61,8 @@ def __getattr__(name: str) -> Any:
         from ragparity import api
 
         return getattr(api, name)
+    if name in _COMPARED:
+        from ragparity import crossvalidation
+
+        return getattr(crossvalidation, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragparity import runner, wiring
 from ragparity.catalogue import split_name
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ragparity.core.ports import Metric
     from ragparity.core.row import Row
     from ragparity.results import Record
+
+R = TypeVar("R")
 
 
 @dataclass(slots=True)
@@ -291,7 +293,8 @@ def _background_loop() -> asyncio.AbstractEventLoop:
         return _loop[1]
 
 
-def _run(work: Coroutine[Any, Any, Results]) -> Results:
+def on_background_loop(work: Coroutine[Any, Any, R]) -> R:
+    """The result of a coroutine, run on the loop that all calls of this process share."""
     loop = _background_loop()
     if asyncio._get_running_loop() is loop:  # noqa: SLF001  # the public one raises where no loop runs
         work.close()
@@ -324,7 +327,7 @@ def evaluate(
     >>> evaluate([{"question": "q", "answer": "Paris", "ground_truth": "Paris"}], metrics=["ExactMatch"])
     Results(ExactMatch: 1.0000 (1/1 scored))
     """
-    return _run(
+    return on_background_loop(
         aevaluate(
             rows, metrics, judge=judge, embedder=embedder, fields=fields, policies=policies,
             judge_options=judge_options, thresholds=thresholds, retries=retries, reps=reps,

@@ -1,4 +1,4 @@
-"""The command line: `ragparity eval | check | list | explain`.
+"""The command line: `ragparity eval | check | crossvalidate | calibrate | list | explain`.
 
 Exit codes: 0 all is well; 1 a gate failed or an evaluator has no scored row; 2 the eval file, the data or an
 argument is wrong; 130 cancelled. Everything heavy is imported by the command that needs it.
@@ -18,6 +18,7 @@ import click
 
 from ragparity.cache_commands import cache
 from ragparity.core.errors import ConfigError, EvaluationError
+from ragparity.crossvalidate_commands import calibrate_command, crossvalidate_command
 from ragparity.probe_command import probe_command
 
 if TYPE_CHECKING:
@@ -222,7 +223,9 @@ def _samples(rows: Rows) -> list[Any]:
 
 def _foreign(file: EvalFile) -> list[str]:
     skipped = [f"not ours, skipped: {'; '.join(file.skipped)}"] if file.skipped else []
-    return [*skipped, *file.warnings]
+    alone = [name for name, one in file.evaluators.items() if one.type == "ragparity_crossvalidate" and not one.skip]
+    compares = f"`eval` scores {', '.join(alone)} with one backend; `ragparity crossvalidate` compares them"
+    return [*skipped, *file.warnings, *([compares] if alone else [])]
 
 
 def _show(finished: Finished | None, path: Path, *, as_json: bool) -> None:
@@ -250,8 +253,11 @@ def check_command(
 
     eval_file = _load(file, overrides)
     plan, rows = _plan_and_rows(eval_file, dataset_path, backend)
+    compared = _compared(eval_file)
     if rows is not None:
         _print_rows(plan, rows)
+    for line in compared:
+        click.echo(line)
     for line in (*_foreign(eval_file), *plan.notes):
         click.echo(line)
     for line in (*what_nat_eval_ignores(eval_file), *what_nvidia_ragas_ignores(eval_file)):
@@ -263,6 +269,20 @@ def check_command(
         _complain(*plan.problems)
         raise SystemExit(EXIT_CONFIG)
     click.echo("ready to run")
+
+
+def _compared(file: EvalFile) -> list[str]:
+    """What `crossvalidate` will compare, and what it must leave out. None of that keeps the file from being ready."""
+    from ragparity import crossvalidation
+
+    if not crossvalidation.has_entries(file):
+        return []
+    try:
+        found = crossvalidation.lay_out(file, prepare=False)
+    except ConfigError as error:
+        return [f"warning: under `crossvalidate`: {line}" for line in str(error).splitlines()]
+    lines = [f"under `crossvalidate`: {one.entry.name} on {', '.join(one.backends)}" for one in found.groups]
+    return [*lines, *(f"warning: under `crossvalidate`: {line}" for line in (*found.warnings, *found.problems))]
 
 
 def _print_rows(plan: Plan, rows: Rows) -> None:
@@ -305,6 +325,8 @@ def _print_rows(plan: Plan, rows: Rows) -> None:
 
 main.add_command(cache)
 main.add_command(probe_command)
+main.add_command(crossvalidate_command)
+main.add_command(calibrate_command)
 
 
 @main.command("list")

@@ -137,7 +137,7 @@ def _print_all(finished: Finished, out: Console, folder: str) -> None:
     evaluators = content["evaluators"]
     out.print(summary_table(evaluators, out.width))
     if out.width < WIDE and (said := legend(evaluators)):
-        out.print(_wrapped(said, out.width, 0, "dim"))
+        out.print(wrapped(said, out.width, 0, "dim"))
     if not all(one["higher_is_better"] for one in evaluators.values()):
         out.print(Text("↓ lower is better", style="dim"))
     for column, by_value in content.get("slices", {}).items():
@@ -153,7 +153,7 @@ def _print_all(finished: Finished, out: Console, folder: str) -> None:
             out.print(Text(f"{name}: no row was scored", style="red"))
     _print_judges(evaluators.values(), out)
     for line in (*_answers_without_calls(evaluators.values()), *_repetitions(evaluators)):
-        out.print(_wrapped(line, out.width, 0))
+        out.print(wrapped(line, out.width, 0))
     for check in finished.checks:
         out.print(Text(f"gate: {check.sentence()}", style="green" if check.passed else "red"))
     out.print(Text(f"files: {folder} (every score with its reason: results.jsonl)"))
@@ -207,12 +207,12 @@ def _print_troubles(finished: Finished, out: Console) -> None:
     for one in troubles[:MOST_REASONS]:
         where = _listed([name for name in finished.summaries if name in one.evaluators])
         style = "red" if one.status == "failed" else "yellow"
-        out.print(_wrapped(f"{one.count} {one.status}: {one.word} ({where})", out.width, 2, style))
+        out.print(wrapped(f"{one.count} {one.status}: {one.word} ({where})", out.width, 2, style))
         message = " ".join(one.message.split())
         shown = message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]}…"
-        out.print(_wrapped(f"first in row {one.id}: {shown}", out.width, 6))
+        out.print(wrapped(f"first in row {one.id}: {shown}", out.width, 6))
         if said := advice(one.status, one.word):
-            out.print(_wrapped(f"→ {said}", out.width, 6))
+            out.print(wrapped(f"→ {said}", out.width, 6))
     if len(troubles) > MOST_REASONS:
         out.print(Text(f"  … {len(troubles) - MOST_REASONS} more reasons in summary.json"))
 
@@ -222,7 +222,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _wrapped(text: str, width: int, indent: int, style: str = "") -> Text:
+def wrapped(text: str, width: int, indent: int, style: str = "") -> Text:
     """A text over as many lines as it needs, all but the first indented a little further."""
     lines = textwrap.wrap(
         text, max(LEAST, width), initial_indent=" " * indent, subsequent_indent=" " * (indent + 2),

@@ -1,0 +1,467 @@
+"""Every metric on every backend: the same rows, judge and settings, and how far the scores agree.
+
+One run scores everything: an evaluator for each entry and backend (`faithfulness@ragas`), in one folder, with one
+judge per llm entry. A backend that cannot be used is left out with a line; none ever stands in for another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ragparity import evaluation, wiring
+from ragparity.calibration import Calibration, Labels, People, calibrate, read_labels
+from ragparity.comparison import TOLERANCE, Comparison, Side, Terms, compare
+from ragparity.core.errors import ConfigError, UnknownBackend
+from ragparity.definitions import definition_of, is_of_another_api, relation, why_related
+from ragparity.folder import CALLS, read_records
+from ragparity.results import json_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ragparity.config import EvalFile, EvaluatorEntry
+    from ragparity.core.ports import Metric
+    from ragparity.core.row import Row
+    from ragparity.evaluation import Choice, Finished
+    from ragparity.folder import RunFolder
+    from ragparity.results import Record
+    from ragparity.wiring import Plan, Rows
+
+CROSSVALIDATE = "ragparity_crossvalidate"
+AGREEMENT = "agreement.json"
+ANOTHER_API = "the collections API of Ragas has no such class; ragas_legacy has it"
+
+
+@dataclass(slots=True)
+class Group:
+    """One entry of the file on its backends: the name of each evaluator, and why a backend is left out."""
+
+    entry: EvaluatorEntry
+    evaluators: dict[str, str]
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def backends(self) -> list[str]:
+        """The backends that are compared, in order."""
+        return [one for one in self.evaluators if one not in self.left_out]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What will be compared. `problems` are entries that cannot be; `warnings` the backends that are left out."""
+
+    plan: Plan
+    groups: Sequence[Group]
+    problems: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+
+
+@dataclass(slots=True)
+class Crossvalidation:
+    """What came of it: `comparisons` by name of the entry, the figures of the run, and remarks in sentences."""
+
+    comparisons: dict[str, Comparison]
+    tolerance: float = TOLERANCE
+    finished: Finished | None = None
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def agreement(self) -> dict[str, Any]:
+        """The content of `agreement.json`: per metric its backends, pairs, α, and people where there are labels."""
+        return {"tolerance": self.tolerance, "metrics": {name: one.as_json() for name, one in self.comparisons.items()}}
+
+    def as_json(self) -> dict[str, Any]:
+        """The same with the remarks."""
+        return {**self.agreement, "remarks": list(self.remarks)}
+
+    @property
+    def without_scores(self) -> list[str]:
+        """Backends of an entry that have no scored row."""
+        return [
+            side.evaluator
+            for one in self.comparisons.values()
+            for side in one.sides
+            if all(score is None for score in side.scores.values())
+        ]
+
+
+# -- planning
+
+
+def has_entries(file: EvalFile) -> bool:
+    """Whether the file itself says what is to be compared."""
+    return any(one.type == CROSSVALIDATE for one in file.evaluators.values())
+
+
+def expanded(file: EvalFile, backends: Sequence[str] = (), *, rest: bool = False) -> tuple[EvalFile, list[Group]]:
+    """The file with an evaluator for each entry and backend in place of what is compared.
+
+    Compared are the entries of `_type: ragparity_crossvalidate` on their backends; with `backends`, every entry on
+    those. With `rest`, the other evaluators stay in the file. Raises `ConfigError` for a backend that is none, and
+    where nothing is to be compared.
+    """
+    groups: list[Group] = []
+    evaluators: dict[str, EvaluatorEntry] = {}
+    raw: dict[str, Any] = {}
+    written = (file.tree.get("eval") or {}).get("evaluators") or {}
+    for name, entry in file.evaluators.items():
+        if not (backends or entry.type == CROSSVALIDATE):
+            if rest:
+                evaluators[name], raw[name] = entry, written.get(name, {})
+            continue
+        if entry.skip:
+            continue
+        group = Group(entry, {})
+        for backend in backends or entry.backends or wiring.backend_names():
+            _refuse_unknown(backend, name)
+            label = f"{name}@{backend.casefold()}"
+            group.evaluators[backend.casefold()] = label
+            evaluators[label] = replace(
+                entry, name=label, type="ragparity", backend=backend.casefold(), backend_chosen=True,
+                backend_in_name=backend.casefold(), backends=(),
+            )  # fmt: skip
+            raw[label] = _written(written.get(name, {}), entry, backend.casefold())
+        groups.append(group)
+    if not groups:
+        raise ConfigError(
+            f"nothing to compare: no entry of _type {CROSSVALIDATE} in this file; name the backends: "
+            "--backends native,ragas"
+        )
+    general = file.general
+    if not rest:
+        run = general.ragparity.model_copy(update={"gate": {}, "baseline": None})
+        general = replace(general, ragparity=run)
+    tree = {**file.tree, "eval": {**(file.tree.get("eval") or {}), "evaluators": raw}}
+    return replace(file, evaluators=evaluators, general=general, tree=tree), groups
+
+
+def _refuse_unknown(backend: str, entry: str) -> None:
+    try:
+        wiring.backend(backend)
+    except UnknownBackend as error:
+        raise ConfigError(f"eval.evaluators.{entry}: {error}") from None
+    except ConfigError:
+        return  # it is known but cannot be used here, which its evaluators will say
+
+
+def _written(raw: Mapping[str, Any], entry: EvaluatorEntry, backend: str) -> dict[str, Any]:
+    """The entry as it would stand in a file, for the manifest."""
+    kept = {key: value for key, value in raw.items() if key not in ("type", "_type", "backends", "backend", "metric")}
+    metric = {entry.metric_name: {"kwargs": dict(entry.kwargs)}} if entry.kwargs else entry.metric_name
+    return {"_type": "ragparity", "metric": metric, "backend": backend, **kept}
+
+
+def lay_out(
+    file: EvalFile, backends: Sequence[str] = (), *, force: bool = False, prepare: bool = True, least: int = 2
+) -> Field:
+    """Build every metric on every backend, and leave out what cannot be built or compared.
+
+    With `prepare`, wrapped frameworks are imported. An entry with fewer than `least` backends is a problem. Raises
+    `ConfigError` as `expanded` does.
+    """
+    file, groups = expanded(file, backends)
+    plan = wiring.make_plan(file)
+    if prepare:
+        plan = wiring.prepared(plan)
+    problems: list[str] = []
+    warnings: list[str] = []
+    kept: set[str] = set()
+    metrics = {one.entry.name: one.metric for one in plan.evaluators}
+    for group in groups:
+        where = f"eval.evaluators.{group.entry.name}"
+        _leave_out(group, metrics, plan.problems, force=force)
+        if len(group.backends) < least:
+            reasons = list(dict.fromkeys(group.left_out.values()))
+            told = reasons if len(reasons) == 1 else [f"{one}: {why}" for one, why in group.left_out.items()]
+            left = f"only {group.backends[0]} can be used; " if group.backends else ""
+            problems.append(f"{where}: nothing to compare: {left}{'; '.join(told)}")
+            continue
+        warnings += [f"{group.entry.name}: {backend} is left out: {why}" for backend, why in group.left_out.items()]
+        kept |= {group.evaluators[backend] for backend in group.backends}
+    usable = tuple(one for one in plan.evaluators if one.entry.name in kept)
+    compared = [one for one in groups if len(one.backends) >= least]
+    return Field(replace(plan, evaluators=usable, problems=()), compared, problems, warnings)
+
+
+def _leave_out(group: Group, metrics: Mapping[str, Metric], problems: Sequence[str], *, force: bool) -> None:
+    """Note why a backend of a group cannot be compared."""
+    for backend, name in group.evaluators.items():
+        prefix = f"eval.evaluators.{name}: "
+        if name not in metrics:
+            said = next((line for line in problems if line.startswith(prefix)), "it cannot be used")
+            group.left_out[backend] = said.removeprefix(prefix)
+        elif is_of_another_api(metrics[name]):
+            group.left_out[backend] = ANOTHER_API
+    built = {backend: metrics[group.evaluators[backend]] for backend in group.backends}
+    if not force:
+        group.left_out |= _strangers(built)
+
+
+def _strangers(metrics: Mapping[str, Metric]) -> dict[str, str]:
+    """Backends that share no more than a name with every other, and the sentence that says so."""
+    found = {}
+    for backend, metric in metrics.items():
+        others = {name: other for name, other in metrics.items() if name != backend}
+        mine = definition_of(metric)
+        if others and all(relation(mine, definition_of(other)) == "name" for other in others.values()):
+            name, other = next(iter(others.items()))
+            said = why_related(definition_of(other), mine, (f"{name}/{other.name}", f"{backend}/{metric.name}"))
+            found[backend] = f"{said} (--force compares ranks nevertheless)"
+    return found if len(found) < len(metrics) else dict(list(found.items())[1:])
+
+
+# -- rows
+
+
+def column_of(row: Row, name: str) -> Any:
+    """The value of a column of a row; nothing where the row cannot be read or has none."""
+    return None if row.sample is None else row.sample.extra.get(name, getattr(row.sample, name, None))
+
+
+def questions_of(rows: Iterable[Row]) -> dict[str, str]:
+    """The question of every row that has one."""
+    return {row.id: row.sample.user_input for row in rows if row.sample is not None and row.sample.user_input}
+
+
+def people_of(
+    values: Mapping[str, Mapping[str, Any]], scale: tuple[float, float] | None
+) -> tuple[People | None, list[str]]:
+    """The labels of every column that has usable ones, and a line for what is wrong with the others."""
+    annotators: list[Labels] = []
+    lines: list[str] = []
+    for name, column in values.items():
+        try:
+            annotators.append(found := read_labels(name, column, scale))
+        except ConfigError as error:
+            lines.append(str(error))
+        else:
+            lines += [f"labels {name}: {note}" for note in found.notes]
+            if found.n_missing:
+                lines.append(f"labels {name}: {found.n_missing} rows have none")
+    return (People(annotators=annotators) if annotators else None), lines
+
+
+# -- running
+
+
+async def crossvalidate_file(
+    field_: Field,
+    rows: Rows,
+    folder: RunFolder,
+    *,
+    choice: Choice,
+    terms: Terms,
+    labels: Sequence[str] = (),
+    label_scale: tuple[float, float] | None = None,
+    probing: bool = False,
+    progress: Callable[[int, int], None],
+    say: Callable[[str], None],
+) -> Crossvalidation:
+    """Score everything into the folder, compare, and write `agreement.json` there; raises as `evaluate_file` does."""
+    chosen = [views[0] for views in choice.of(rows, rows.source.count_rows())] if labels else []
+    people, remarks = people_of(
+        {name: {row.id: column_of(row, name) for row in chosen} for name in labels}, label_scale
+    )
+    for line in remarks:
+        say(line)
+    finished = await evaluation.evaluate_file(
+        field_.plan, rows, folder, choice=choice, limits={}, probing=probing, progress=progress, say=say
+    )
+    seen = (views[0] for views in choice.of(rows, rows.source.count_rows()))
+    terms = replace(terms, clusters=questions_of(seen), replies=replies_in(folder.path))
+    records = by_evaluator(read_records(folder.path))
+    metrics = {one.entry.name: one.metric for one in field_.plan.evaluators}
+    comparisons = {
+        group.entry.name: compared(
+            group.entry.name,
+            [
+                Side(
+                    backend=backend, evaluator=name, metric=metrics[name], records=records.get(name, {}),
+                    threshold=group.entry.threshold,
+                )
+                for backend, name in group.evaluators.items()
+                if backend not in group.left_out
+            ],
+            terms, people, group.left_out,
+        )
+        for group in field_.groups
+    }  # fmt: skip
+    found = Crossvalidation(comparisons, terms.tolerance, finished, [*field_.warnings, *remarks])
+    write_agreement(folder.path, found.as_json())
+    return found
+
+
+def compared(
+    name: str, sides: Sequence[Side], terms: Terms, people: People | None, left_out: Mapping[str, str]
+) -> Comparison:
+    """One metric on its backends, and each of them against people where there are labels."""
+    said = None
+    if people is not None:
+        against = {side.backend: against_people(side, people, terms).as_json() for side in sides}
+        said = {**people.as_json(), "backends": against}
+    return compare(name, sides, terms, left_out=left_out, people=said)
+
+
+def against_people(side: Side, people: People, terms: Terms) -> Calibration:
+    """One backend against people's labels."""
+    return calibrate(
+        side.evaluator, side.scores, people, threshold=side.threshold, bounds=side.metric.bounds,
+        higher_is_better=side.metric.higher_is_better, clusters=terms.clusters, seed=terms.seed,
+    )  # fmt: skip
+
+
+def by_evaluator(records: Iterable[Record]) -> dict[str, dict[str, Record]]:
+    """Records by evaluator and row, in data order; of two for one row the later counts."""
+    found: dict[str, dict[str, Record]] = {}
+    for one in records:
+        found.setdefault(one.evaluator, {})[one.id] = one
+    return {name: dict(sorted(of.items(), key=lambda pair: pair[1].row)) for name, of in found.items()}
+
+
+def replies_in(path: Path) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """The raw replies that a run saved, by evaluator and row."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for line in _lines(path / CALLS):
+        kept: dict[str, Any] = {key: line[key] for key in ("task", "raw", "finish") if key in line}
+        found.setdefault((str(line.get("evaluator")), str(line.get("id"))), []).append(kept)
+    return found
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8") as file:
+        for text in file:
+            try:
+                line = json.loads(text)
+            except ValueError:
+                continue  # cut by a crash
+            if isinstance(line, dict):
+                yield line
+
+
+def write_agreement(path: Path, content: Mapping[str, Any]) -> None:
+    """Write `agreement.json` into a folder, whole or not at all."""
+    fresh = path / f"{AGREEMENT}.new"
+    fresh.write_bytes(json_text(content, indent=2) + b"\n")
+    fresh.replace(path / AGREEMENT)
+
+
+# -- from a program
+
+
+async def acrossvalidate(
+    rows: Any,
+    metrics: Sequence[str | Mapping[str, Any]],
+    *,
+    backends: Sequence[str],
+    labels: str | Sequence[str] = (),
+    label_scale: tuple[float, float] | None = None,
+    tolerance: float = TOLERANCE,
+    force: bool = False,
+    seed: int = 0,
+    thresholds: Mapping[str, float] | None = None,
+    **options: Any,
+) -> Crossvalidation:
+    """Score rows with every metric on every backend, on the caller's event loop, and compare.
+
+    `metrics` are names, or `{name: kwargs}`, without a backend. `labels` names columns with people's labels,
+    `label_scale` the ends of their scale. `thresholds` are by name of the metric as given here. `options` are those of
+    `aevaluate`: `judge`, `embedder`, `fields`, `policies`, `judge_options`, `retries`, `reps`, `max_concurrency`.
+
+    Raises `ConfigError` where a backend is none, or where fewer than two backends of a metric can be used.
+    """
+    from ragparity.api import aevaluate
+
+    if isinstance(backends, str) or len({one.casefold() for one in backends}) < 2 - bool(labels):
+        raise ConfigError('backends: expected a list of two or more, e.g. backends=["native", "ragas"]')
+    wanted: list[tuple[str, str, dict[str, Any]]] = []
+    left_out: dict[str, dict[str, str]] = {}
+    for one in metrics:
+        name, kwargs = _named(one)
+        usable, missing = await _usable(name, kwargs, backends, force=force)
+        if len(usable) < 2 - bool(labels):
+            raise ConfigError(
+                f"{name}: nothing to compare: {'; '.join(f'{one}: {why}' for one, why in missing.items())}"
+            )
+        left_out[name] = missing
+        wanted += [(name, backend, kwargs) for backend in usable]
+    results = await aevaluate(
+        rows, [{f"{backend}/{name}": kwargs} for name, backend, kwargs in wanted], **options
+    )  # fmt: skip
+    records = by_evaluator(results.records)
+    terms = Terms(tolerance=tolerance, force=force, seed=seed, clusters=questions_of(results.rows))
+    columns = [labels] if isinstance(labels, str) else labels
+    people, remarks = people_of(
+        {name: {row.id: column_of(row, name) for row in results.rows} for name in columns}, label_scale
+    )
+    sides: dict[str, list[Side]] = {}
+    for (name, backend, _), evaluator in zip(wanted, results.evaluators, strict=True):
+        sides.setdefault(name, []).append(
+            Side(
+                backend=backend, evaluator=evaluator.name, metric=evaluator.metric,
+                records=records.get(evaluator.name, {}), threshold=(thresholds or {}).get(name),
+            )
+        )  # fmt: skip
+    comparisons = {
+        name: await asyncio.to_thread(compared, name, found, terms, people, left_out[name])
+        for name, found in sides.items()
+    }
+    remarks += [f"{name}: {backend} is left out: {why}" for name, of in left_out.items() for backend, why in of.items()]
+    return Crossvalidation(comparisons, tolerance, results.finished, remarks)
+
+
+def _named(one: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    if isinstance(one, str):
+        found: tuple[str, dict[str, Any]] = (one, {})
+    elif isinstance(one, Mapping) and len(one) == 1:
+        ((name, kwargs),) = one.items()
+        found = (str(name), dict(kwargs or {}))
+    else:
+        raise ConfigError(f"metrics: expected a name or {{name: kwargs}}, got {one!r}")
+    if "/" in found[0]:
+        raise ConfigError(f"metrics: {found[0]}: expected the name alone, since backends lists the backends")
+    return found
+
+
+async def _usable(
+    name: str, kwargs: dict[str, Any], backends: Sequence[str], *, force: bool
+) -> tuple[list[str], dict[str, str]]:
+    """The backends on which a metric can be built, imported and compared, and why the others are left out."""
+    metrics: dict[str, Metric] = {}
+    missing: dict[str, str] = {}
+    for backend in dict.fromkeys(one.casefold() for one in backends):
+        try:
+            metric = wiring.backend(backend).build(name, dict(kwargs))
+            await asyncio.to_thread(wiring.prepare, metric)
+        except UnknownBackend:
+            raise
+        except ConfigError as error:
+            missing[backend] = str(error)
+            continue
+        if is_of_another_api(metric):
+            missing[backend] = ANOTHER_API
+        else:
+            metrics[backend] = metric
+    if not force:
+        missing |= _strangers(metrics)
+    return [one for one in metrics if one not in missing], missing
+
+
+def crossvalidate(
+    rows: Any, metrics: Sequence[str | Mapping[str, Any]], *, backends: Sequence[str], **options: Any
+) -> Crossvalidation:
+    """`acrossvalidate` for code that is not async: the same arguments, run on a background loop.
+
+    >>> from ragparity import crossvalidate
+    >>> crossvalidate([{"answer": "a", "ground_truth": "a"}], ["ExactMatch"], backends=["native", "nativ"])
+    Traceback (most recent call last):
+    ragparity.core.errors.UnknownBackend: backend 'nativ': unknown; known are ...
+    """
+    from ragparity.api import on_background_loop
+
+    return on_background_loop(acrossvalidate(rows, metrics, backends=backends, **options))
