@@ -365,7 +365,10 @@ def test_a_prompt_that_is_too_long_is_said_with_the_numbers_and_no_parameter_is_
         rating, structured = asked(endpoint, RATING, STRUCTURED, retries=2)
         assert (rating.kind, structured.kind) == ("context_too_long", "context_too_long")
         assert "maximum context length is 10 tokens" in str(rating)
-        assert server.calls == 2 and endpoint.findings.said == []
+        assert server.calls == 1, "the second question was not sent: the first refusal named the window"
+        assert "the context window holds 10; nothing was sent" in str(structured)
+        assert endpoint.findings.said == ["judge: the context window holds 10 tokens"]
+        assert not endpoint.findings.dropped and not endpoint.findings.token_params_tried
 
 
 # --- replies that are none
