@@ -58,8 +58,9 @@ def identity(spec: LlmSpec) -> str:
     >>> identity(LlmSpec(name="judge", type="openai", model_name="m", base_url="http://me:pw@localhost:1/v1"))
     'openai/m at http://localhost:1/v1'
     """
-    url = access.url_of(spec.type, spec.base_url) if spec.type in access.RULES else spec.base_url
-    where = f" at {without_credentials(url)}" if url else ""
+    rule = access.RULES.get(spec.type)
+    url = access.url_of(spec.type, spec.base_url) if rule else spec.base_url
+    where = f" at {without_credentials(url)}" if url and not (rule and url == rule.url) else ""
     kwargs = spec.options.get("kwargs", {}) if spec.type == "langchain" else {}
     model = spec.model_name or kwargs.get("model") or kwargs.get("model_name") or spec.options.get("class", "")
     if spec.azure_deployment and spec.azure_deployment != model:

@@ -169,6 +169,8 @@ def test_address_and_key_of_one_environment_belong_together(monkeypatch):
         monkeypatch.setenv("OPENAI_API_KEY", "sk-gateway")
         assert ask(spec())[0].value == 4
         assert llms.identity(spec()) == f"openai/m at {server.base_url}"
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    assert llms.identity(spec()) == "openai/m"
 
 
 @pytest.mark.parametrize(
