@@ -151,7 +151,7 @@ def _passages(data: Mapping[str, Any]) -> list[str]:
 
 
 def _claims(data: Mapping[str, Any]) -> dict[str, Any]:
-    text = str(data.get("answer") or data.get("response") or "")
+    text = str(data.get("text") or data.get("response") or "")
     if is_refusal(text):
         return {"refusal": True, "claims": []}
     return {"refusal": False, "claims": [one for one in sentences(text) if _is_claim(one)]}

@@ -44,7 +44,7 @@ class Told(Knowing):
         if isinstance(question.shape, Rating):
             return self.rating(data)["rating"]
         if wanted == {"refusal", "claims"}:
-            return {"refusal": False, "claims": self.claims_of(data["answer"])}
+            return {"refusal": False, "claims": self.claims_of(data["text"])}
         if wanted == {"verdicts"}:
             context = "\n".join(data["contexts"])
             judged = zip(data["claims"], self.judged(data["claims"].values(), context, "verdict"), strict=True)

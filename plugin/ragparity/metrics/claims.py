@@ -46,27 +46,27 @@ class Claims(BaseModel):
 
 
 EXTRACT = Prompt(
-    task="Copy the factual statements out of the answer, each as one short sentence.",
+    task="Copy the factual statements out of the text, each as one short sentence.",
     rules=(
         "Write what pronouns stand for; otherwise keep the words, numbers and negations; add nothing, correct nothing.",
         "Keep a list of things together in one statement.",
         "Leave out greetings, opinions and questions.",
-        "`refusal`: true if the answer only says that it cannot answer.",
-        "Write in the language of the answer.",
+        "`refusal`: true if the text is nothing but a refusal.",
+        "Write in the language of the text.",
     ),
 )
-STANDS_ALONE = 8
-"""Words from which on an answer is understood without its question.
+STANDS_ALONE = 5
+"""Words from which on a text is understood without the question that it answers.
 
-Small judges that see the question write claims about the conversation ("the answer does not say …"), so it is shown
-only with an answer that says nothing without it ("Yes, in 1889.").
+Small judges that see the question, or hear of an answer, write claims about the conversation ("the answer does not
+say …"). So the question is shown only with a text that says nothing without it ("Yes, in 1889.").
 """
 
 
 async def claims_of(text: str, kit: Kit, *, question: str | None) -> Claims:
     """The claims of a text, blank and repeated ones left out. One call."""
     short = question and len(words(text)) < STANDS_ALONE
-    data = {"question": question, "answer": text} if short else {"answer": text}
+    data = {"question": question, "text": text} if short else {"text": text}
     prompt = Prompt(EXTRACT.task, EXTRACT.rules, data)
     found = await kit.verdict(prompt, Claims, budget=claims_budget(text))
     return Claims(refusal=found.refusal, claims=distinct(found.claims))

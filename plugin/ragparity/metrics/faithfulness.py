@@ -29,13 +29,10 @@ if TYPE_CHECKING:
     from ragparity.core.sample import Sample
 
 SUPPORT = Prompt(
-    task="For each claim, decide whether the contexts support it.",
+    task="For each claim, look for evidence in the contexts, then decide whether it supports the claim.",
     rules=(
-        '`evidence`: at most eight words copied from the contexts that decide, or "none".',
-        (
-            '`verdict`: "yes" only if the contexts say all of it, in whatever words; '
-            '"no" if they contradict or lack a part.'
-        ),
+        '`evidence`: the words of the contexts that say what the claim says, copied; "none" if there are none.',
+        '`verdict`: "yes" only if this evidence says all of the claim, in whatever words; else "no".',
         "Use nothing but the contexts, not what you know.",
         "Give one verdict for each claim, with its id.",
     ),
