@@ -64,8 +64,8 @@ def mean_rating(ratings: Sequence[int], scale: Scale) -> Fraction:
     >>> mean_rating([4, 2], AGREEMENT)
     Fraction(3, 4)
     """
-    low, high = scale.points[0], scale.points[-1]
-    return Fraction(sum(rating - low for rating in ratings), len(ratings) * (high - low))
+    low, high = Fraction(str(scale.points[0])), Fraction(str(scale.points[-1]))
+    return sum((rating - low for rating in ratings), Fraction(0)) / (len(ratings) * (high - low))
 
 
 @dataclass(frozen=True, repr=False)
