@@ -141,7 +141,7 @@ def _called(steps: list[_Step]) -> list[_Step]:
     """The tools that were called; the toolkit's functions where no tool was recorded."""
     named = [step for step in steps if step.name != WORKFLOW]
     tools = [step for step in named if step.event in TOOL_EVENTS]
-    return tools or [step for step in named if step.event == FUNCTION_EVENT]
+    return tools or [step for step in named if _is_function(step)]
 
 
 def _evidence(steps: list[_Step]) -> list[_Step]:
@@ -154,9 +154,14 @@ def _evidence(steps: list[_Step]) -> list[_Step]:
     tools = [step for step in steps if step.event in TOOL_EVENTS and step.name != WORKFLOW and is_evidence(step)]
     if tools:
         return tools
-    functions = [step for step in steps if step.event == FUNCTION_EVENT and step.name != WORKFLOW]
+    functions = [step for step in steps if _is_function(step) and step.name != WORKFLOW]
     callers = {step.caller for step in functions if step.caller is not None}
     return [step for step in functions if step.function not in callers and is_evidence(step)]
+
+
+def _is_function(step: _Step) -> bool:
+    """Whether it is a function of the toolkit; parts of an agent's framework bear other names than their function."""
+    return step.event == FUNCTION_EVENT and step.function_name in (None, step.name)
 
 
 def _holds_documents(output: Any) -> bool:

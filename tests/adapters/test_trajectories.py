@@ -56,6 +56,13 @@ def test_a_function_that_called_another_one_or_only_wrote_is_an_agent():
     assert passages(inner, asked, writer, poet, whole)[0] == ("passage",)
 
 
+def test_the_nodes_of_an_agents_graph_are_no_functions_and_no_evidence():
+    node = step("FUNCTION_END", 1, name="LangGraph", output={"messages": ["the answer"]}, function="<workflow>")
+    prompt = step("FUNCTION_END", 2, name="PromptPassthrough", output="the question", function="<workflow>")
+    assert passages(node, prompt) == (None, None)
+    assert trajectories.tool_calls([node, prompt]) == ()
+
+
 @pytest.mark.parametrize("event", ["TOOL_END", "FUNCTION_END"])
 def test_of_a_tool_that_asked_a_model_documents_are_evidence_and_text_is_not(event):
     asked = step("LLM_END", 1, output="how to search", function="search")

@@ -205,6 +205,39 @@ def test_a_trace_of_models_alone_says_that_no_step_is_a_tools_output():
     )
 
 
+def watched(event, number, name, output):
+    """A step of an agent's framework that is watched: its function is the workflow, whatever its name."""
+    found = step(event, number, name=name, output=output)
+    found["payload"]["framework"] = "langchain"
+    return found
+
+
+GRAPH = [
+    step("WORKFLOW_START", 0, given="Which port does the Heron gateway use?"),
+    watched("FUNCTION_END", 1, "PromptPassthrough", "The question: which port?"),
+    watched("LLM_END", 2, "m", "Tool calls: [{'name': 'look_up', 'args': {'query': 'port'}, 'id': 'c1'}]"),
+    watched("FUNCTION_END", 3, "conditional_edge", "AgentDecision.TOOL"),
+    watched("TOOL_END", 4, "look_up", MESSAGE),
+    watched("LLM_END", 5, "m", "It is port 9999."),
+    watched("FUNCTION_END", 6, "LangGraph", {"messages": ["It is port 9999."]}),
+    step("WORKFLOW_END", 7, output="It is port 9999."),
+]
+
+
+@pytest.mark.parametrize("lane", [False, True], ids=["ordinary", "atif"])
+def test_of_an_agents_graph_only_the_tools_are_evidence(lane):
+    without_tool = [one for one in GRAPH if one["payload"]["event_type"] != "TOOL_END"]
+    without_tool[2] = watched("LLM_END", 2, "m", "It is port 9999.")
+    rows = [
+        {**NO_CONTEXTS, "intermediate_steps": GRAPH},
+        {**NO_CONTEXTS, "id": "guessed", "intermediate_steps": without_tool},
+    ]
+    eval_file({"faith": FAITH["faith"] | {"enable_atif_evaluator": lane}}, rows=rows)
+    found = items(evaluate()["faith"])
+    assert found["port"]["reasoning"]["fields"]["retrieved_contexts"] == ["Port 7443."]
+    assert found["guessed"]["error"].startswith("undefined: missing:retrieved_contexts")
+
+
 # -- a workflow that runs
 
 

@@ -7,6 +7,7 @@ interchange format (ATIF) has neither columns nor, without a user's step, the qu
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -29,6 +30,13 @@ KEYS = {
 
 SPARSE = frozenset({"json", "jsonl"})
 """Data files in which each row has columns of its own; in the toolkit's frame a missing one is NaN."""
+
+REQUESTS = "Tool calls: ["
+REQUESTED = re.compile(r"'name': '([^']+)'")
+"""How the toolkit writes the calls that a model asked for at the end of its message."""
+
+GRAPH_STATE = "{'messages': ["
+"""What a node of an agent's graph gives back: the whole conversation."""
 
 RESPONSE_OF_A_WHOLE_ROW = "output_obj"
 """Where the answer stands beside a row that is the question as a whole."""
@@ -185,48 +193,75 @@ def from_trajectories(samples: Sequence[Any], layout: Layout) -> list[dict[str, 
 
 
 def _trajectory_row(sample: Any, layout: Layout) -> dict[str, Any]:
-    steps = list(sample.trajectory.steps or ())
-    asked = next((_text(step.message) for step in steps if step.source == "user"), "")
+    asked = next((_text(step.message) for step in sample.trajectory.steps or () if step.source == "user"), "")
     said = {"user_input": asked, "response": sample.output_obj, "reference": sample.expected_output_obj}
     row: dict[str, Any] = {column: value for column, value in said.items() if not _is_blank(value)}
-    if recorded := list(_recorded(steps)):
+    if recorded := list(_recorded(sample.trajectory)):
         row["intermediate_steps"] = [*recorded, *_models_asked(recorded, layout)]
     return row
 
 
-def _recorded(steps: Sequence[Any]) -> Iterator[dict[str, Any]]:
+def _recorded(trajectory: Any) -> Iterator[dict[str, Any]]:
     """The steps of a trajectory as the toolkit's own steps, in the order in which they stand there.
 
-    A function of the toolkit is the one who called itself in its ancestry; a tool has its agent there.
+    A trajectory does not tell a tool from any other part of an agent's framework that was watched (the nodes of a
+    graph, a prompt); their outputs hold the question and the answer. So of what a framework ran only that is a tool
+    which bears the name of a function of the toolkit, or which a model asked for. Where the trajectory was made of a
+    recording without the workflow's own steps, that recording held tools alone.
     """
+    steps = [step for step in trajectory.steps or () if step.source == "agent"]
+    tools = None if len(steps) == len(trajectory.steps or ()) else _tool_names(trajectory, steps)
     for step in steps:
-        if step.source != "agent":
-            continue
         if step.model_name:
-            yield {
-                "payload": {"event_type": "LLM_END"},
-                "function_ancestry": _ancestry((step.extra or {}).get("ancestry")),
-            }
+            yield {"payload": {"event_type": "LLM_END"}, "function_ancestry": _extra(step, "ancestry")}
         outputs = {
             one.source_call_id: _text(one.content) for one in (step.observation.results if step.observation else ())
         }
-        callers = (step.extra or {}).get("tool_ancestry") or ()
-        for number, call in enumerate(step.tool_calls or ()):
-            caller = _ancestry((call.extra or {}).get("ancestry") if getattr(call, "extra", None) else None)
-            if not caller and number < len(callers):
-                caller = _ancestry(callers[number])
+        for call, caller, invocation in _calls(step):
+            own = caller.get("function_name") == call.function_name
+            if not own and tools is not None and invocation.get("framework") and call.function_name not in tools:
+                continue
+            output = outputs.get(call.tool_call_id)
+            if output is not None and output.startswith(GRAPH_STATE):
+                continue
             yield {
                 "payload": {
-                    "event_type": "FUNCTION_END" if caller.get("function_name") == call.function_name else "TOOL_END",
+                    "event_type": "FUNCTION_END" if own else "TOOL_END",
                     "name": call.function_name,
-                    "data": {"input": call.arguments, "output": outputs.get(call.tool_call_id)},
+                    "data": {"input": call.arguments, "output": output},
                 },
                 "function_ancestry": caller,
             }
 
 
-def _ancestry(value: Any) -> dict[str, Any]:
-    return dict(value) if isinstance(value, Mapping) else {}
+def _calls(step: Any) -> Iterator[tuple[Any, dict[str, Any], dict[str, Any]]]:
+    """The calls of a step, each with who made it and how; these stand on the call or, in lists, on the step."""
+    callers = _extra(step, "tool_ancestry", ())
+    invocations = _extra(step, "tool_invocations", ())
+    for number, call in enumerate(step.tool_calls or ()):
+        caller = _extra(call, "ancestry") or (callers[number] if number < len(callers) else {})
+        invocation = _extra(call, "invocation") or (invocations[number] if number < len(invocations) else {})
+        yield call, dict(caller), dict(invocation or {})
+
+
+def _tool_names(trajectory: Any, steps: Sequence[Any]) -> set[str]:
+    """Names that are tools for certain: functions of the toolkit, and what a model was offered or asked for."""
+    names = {
+        call.function_name
+        for step in steps
+        for call, caller, _ in _calls(step)
+        if caller.get("function_name") == call.function_name
+    }
+    for step in steps:
+        names.update(REQUESTED.findall(_text(step.message).partition(REQUESTS)[2]))
+    for offered in trajectory.agent.tool_definitions or ():
+        names.add(str(get(get(offered, "function"), "name")))
+    return names
+
+
+def _extra(record: Any, name: str, default: Any = None) -> Any:
+    found = (getattr(record, "extra", None) or {}).get(name)
+    return ({} if default is None else default) if found is None else found
 
 
 def _text(content: Any) -> str:
