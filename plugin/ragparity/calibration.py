@@ -107,11 +107,12 @@ def read_labels(name: str, values: Mapping[str, Any], scale: tuple[float, float]
         notes.append(f"read as a scale of {low:g} to {high:g}; --label-scale sets another")
     for row, number in list(numbers.items()):
         if not low <= number <= high:
-            unreadable[row] = numbers.pop(row)
+            unreadable[row] = values[row]
+            del numbers[row]
     if unreadable:
         row, value = next(iter(unreadable.items()))
         notes.append(
-            f"{len(unreadable)} values are no labels from {low:g} to {high:g}, first in row {row}: {str(value)[:60]!r}"
+            f"no labels from {low:g} to {high:g}: {len(unreadable)} values, first in row {row}: {str(value)[:60]!r}"
         )
     shares = {row: (number - low) / (high - low) for row, number in numbers.items()}
     return Labels(
