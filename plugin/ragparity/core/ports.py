@@ -12,6 +12,7 @@ middleware to one method as well, and lets the adapter decide how a rating is as
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from ragparity.core.policies import Policies
@@ -45,8 +46,8 @@ MOST_DIGITS = 999
 class Scale:
     """The ratings that a judge may give, in ascending order.
 
-    >>> Scale((0, 2, 4)).share(2)
-    0.5
+    >>> Scale((0, 2, 4)).share(2), Scale.between(0.1, 0.9, 0.1).share(0.3)
+    (0.5, 0.25)
     """
 
     points: tuple[float, ...]
@@ -105,8 +106,8 @@ class Scale:
 
     def share(self, rating: float) -> float:
         """The rating as a share of the scale: 0 at its lowest point, 1 at its highest."""
-        low, high = self.points[0], self.points[-1]
-        return (rating - low) / (high - low)
+        low, high, at = (Fraction(str(one)) for one in (self.points[0], self.points[-1], rating))
+        return float((at - low) / (high - low))
 
 
 @dataclass(frozen=True, slots=True)
