@@ -13,6 +13,7 @@ from nat.cli.type_registry import GlobalTypeRegistry
 from nat.runtime.loader import load_config
 from tests.fakeserver import FakeServer
 from tests.nat.nateval import PORT, SIZE, eval_file, evaluate, items, judge_at, scores
+from tests.toys import Toy, install
 
 from ragparity import wiring
 from ragparity.core.errors import MissingExtra
@@ -164,6 +165,7 @@ def test_backends_stand_side_by_side_with_mean_and_spread(monkeypatch):
     assert said["by_backend"]["native"]["detail"]["claims"]
     assert found["n_scored"] == 2 and found["n_scored_by_all"] == 0
     assert found["average_score"] == found["by_backend"]["native"]["mean"]
+    assert found["agreement"]["pairs"] == [] and "not installed" in found["agreement"]["left_out"]["elsewhere"]
 
 
 @pytest.mark.skipif(not RAGAS, reason="needs the extra ragas")
@@ -176,6 +178,17 @@ def test_two_backends_that_both_score_have_a_spread():
         assert item["score"] == pytest.approx((one + other) / 2)
         assert item["reasoning"]["spread"] == pytest.approx(abs(one - other))
     assert found["n_scored_by_all"] == 2
+    assert found["agreement"]["pairs"][0]["relation"] == "same"
+
+
+def test_how_far_two_backends_agree_stands_beside_the_average(monkeypatch):
+    install(monkeypatch, Toy("toy", {"port": 0.25, "size": 0.5}))
+    cross = {"_type": "ragparity_crossvalidate", "metric": "Faithfulness", "llm_name": "offline"}
+    eval_file({"cross": cross | {"backends": ["native", "toy"]}})
+    (pair,) = evaluate()["cross"]["agreement"]["pairs"]
+    assert (pair["a"], pair["b"], pair["relation"], pair["n"]) == ("native", "toy", "same", 2)
+    assert "rows" not in pair and "share of the response's claims" in pair["because"]
+    assert pair["why"]["ccc"].startswith("undefined: fewer than 3")
 
 
 def test_without_named_backends_those_that_have_the_metric_are_compared():

@@ -6,6 +6,7 @@ the other evaluators of the file run.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 from contextlib import asynccontextmanager, contextmanager
@@ -15,7 +16,11 @@ from typing import TYPE_CHECKING, Any
 from nat.builder.evaluator import EvaluatorInfo
 
 from ragparity import runner, wiring
+from ragparity.comparison import Side as Compared
+from ragparity.comparison import Terms, compare
 from ragparity.core.errors import ConfigError, EvaluationError, UnknownMetric
+from ragparity.core.values import plain
+from ragparity.crossvalidation import questions_of
 from ragparity.evaluation import summary_of
 from ragparity.nat import entries, outputs, rows
 
@@ -225,7 +230,9 @@ class Scoring:
             else Column(side)
             for side in self.sides
         ]  # fmt: skip
-        return self._compared(ids, columns) if self.compares else self._single(columns[0])
+        if not self.compares:
+            return self._single(columns[0])
+        return self._compared(ids, columns, await asyncio.to_thread(self._agreement, columns, read))
 
     def _problems(self) -> str:
         if not self.compares:
@@ -262,7 +269,22 @@ class Scoring:
         self._warn(len(column.items), len(scores), [one.error for one in column.items])
         return outputs.output(column.items, self._average(scores), column.counts())
 
-    def _compared(self, ids: Sequence[Any], columns: Sequence[Column]) -> outputs.Output:
+    def _agreement(self, columns: Sequence[Column], read: Sequence[Row]) -> dict[str, Any]:
+        """How far the backends agree, as in `agreement.json`; the rows stand in the items."""
+        sides = [
+            Compared(
+                backend=one.side.backend, evaluator=one.side.backend, metric=one.side.evaluator.metric,
+                records={record.id: record for record in one.records}, threshold=self.entry.threshold,
+            )
+            for one in columns
+            if one.side.evaluator is not None
+        ]  # fmt: skip
+        left_out = {one.side.backend: one.side.problem for one in columns if one.side.evaluator is None}
+        found = compare(self.label, sides, Terms(clusters=questions_of(read)), left_out=left_out).as_json()
+        pairs = [{name: value for name, value in one.items() if name != "rows"} for one in found["pairs"]]
+        return plain({**found, "pairs": pairs})  # type: ignore[no-any-return]  # a mapping stays one
+
+    def _compared(self, ids: Sequence[Any], columns: Sequence[Column], agreement: Mapping[str, Any]) -> outputs.Output:
         items = [
             outputs.side_by_side(
                 one,
@@ -281,6 +303,7 @@ class Scoring:
             "n_scored_by_all": complete,
             "coverage": len(scores) / len(items) if items else None,
             "by_backend": {column.side.backend: column.told() for column in columns},
+            "agreement": agreement,
         }
         self._warn(len(items), complete, [text for one in items for text in one.reasoning["unscored"].values()])
         return outputs.output(items, self._average(scores), counts)
