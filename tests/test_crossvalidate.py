@@ -264,6 +264,15 @@ def test_a_resumed_comparison_asks_only_for_what_is_missing(monkeypatch):
     assert only_pair() == before
 
 
+def test_an_agreement_goes_when_another_run_takes_its_folder(monkeypatch):
+    install(monkeypatch, Toy("left", LEFT), Toy("right", RIGHT))
+    write(entry("left", "right"), rows_of(LEFT))
+    run()
+    write({"exact": {"_type": "ragparity", "metric": "ExactMatch"}}, rows_of(LEFT))
+    assert CliRunner().invoke(main, ["eval", "eval.yml", "--quiet"]).exit_code == 0
+    assert Path("out/summary.json").exists() and not Path("out/agreement.json").exists()
+
+
 def test_rows_of_one_question_are_resampled_together(monkeypatch):
     install(monkeypatch, Toy("left", LEFT), Toy("right", RIGHT))
     rows = [dict(row, question="The same question?" if row["id"] in "ab" else row["question"]) for row in rows_of(LEFT)]
@@ -357,6 +366,13 @@ def test_claims_meet_by_their_words_and_what_has_no_partner_decides():
         ("Heron uses port 7443.", "The Heron uses port 7443.", False), ("It is grey.", None, True),
         (None, "Ships sail at dawn.", True),
     ]  # fmt: skip
+
+
+def test_long_lists_of_claims_are_paired_nearest_first():
+    texts = [f"Claim {at} of word{at} and word{at}." for at in range(50)]
+    left = [{"text": text, "verdict": True} for text in texts]
+    found = aligned(left, [{"text": text, "verdict": True} for text in reversed(texts)])
+    assert len(found) == 50 and not any(one["decides"] for one in found)
 
 
 def test_passages_meet_by_number():

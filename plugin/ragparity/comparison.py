@@ -62,6 +62,7 @@ class Side:
             "evaluator": self.evaluator,
             "metric": repr(self.metric),
             "version": self.metric.version,
+            "judge": next((one.judge for one in self.records.values() if one.judge), None),
             "definition": self.definition.as_json(),
             "n_total": len(kinds),
             "n_scored": len(scored),

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ragparity.wiring import Rows
 
 EXIT_FAILED, EXIT_CONFIG, EXIT_CANCELLED = 1, 2, 130
-CALIBRATION = "calibration.json"
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -215,6 +214,7 @@ def calibrate_command(
 ) -> None:  # fmt: skip
     """Compare the scores of a finished RUN with people's labels in its rows."""
     from ragparity.calibrated_run import calibrate_run
+    from ragparity.folder import CALIBRATION
     from ragparity.report.agreement_table import print_calibration
     from ragparity.results import json_text
 

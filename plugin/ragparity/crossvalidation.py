@@ -17,7 +17,7 @@ from ragparity.calibration import Calibration, Labels, People, calibrate, read_l
 from ragparity.comparison import TOLERANCE, Comparison, Side, Terms, compare
 from ragparity.core.errors import ConfigError, UnknownBackend
 from ragparity.definitions import definition_of, is_of_another_api, relation, why_related
-from ragparity.folder import CALLS, read_records
+from ragparity.folder import AGREEMENT, CALLS, read_records
 from ragparity.results import json_text
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from ragparity.wiring import Plan, Rows
 
 CROSSVALIDATE = "ragparity_crossvalidate"
-AGREEMENT = "agreement.json"
 ANOTHER_API = "the collections API of Ragas has no such class; ragas_legacy has it"
 
 

@@ -31,8 +31,9 @@ ALIKE = Fraction(1, 2)
 """Share of common words from which on two claims are taken for the same."""
 UNREADABLE = frozenset({"malformed", "ambiguous", "out_of_range", "truncated", "truncated_reasoning", "empty"})
 """Failures of an answer that came but could not be read."""
-MOST_CLAIMS = 60
-"""Claims of a side that are aligned; the time grows with the third power."""
+MOST_CLAIMS = 40
+"""Claims of a side up to which the best pairing of all is looked for (its time grows with the third power); beyond,
+the most alike are paired one after the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +89,24 @@ def aligned(a: Sequence[Mapping[str, Any]], b: Sequence[Mapping[str, Any]]) -> l
     Passages meet by number, claims by the words they share: the pairing with the most common words, none below one
     half. What has no partner stands alone.
     """
-    left, right = list(a[:MOST_CLAIMS]), list(b[:MOST_CLAIMS])
-    weights = [[_weight(one, other) for other in right] for one in left]
-    partner = pairs_in_any_order(weights)
-    alone = sorted(set(range(len(right))) - set(partner.values()))
-    met = [(one, right[partner[at]] if at in partner else None) for at, one in enumerate(left)]
-    return [_together(one, other) for one, other in (*met, *((None, right[at]) for at in alone))]
+    weights = [[_weight(one, other) for other in b] for one in a]
+    partner = pairs_in_any_order(weights) if max(len(a), len(b)) <= MOST_CLAIMS else _nearest_first(weights)
+    alone = sorted(set(range(len(b))) - set(partner.values()))
+    met = [(one, b[partner[at]] if at in partner else None) for at, one in enumerate(a)]
+    return [_together(one, other) for one, other in (*met, *((None, b[at]) for at in alone))]
+
+
+def _nearest_first(weights: Sequence[Sequence[Fraction | None]]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    taken: set[int] = set()
+    every = [
+        (weight, row, at) for row, line in enumerate(weights) for at, weight in enumerate(line) if weight is not None
+    ]
+    for _, row, at in sorted(every, key=lambda one: (-one[0], one[1], one[2])):
+        if row not in found and at not in taken:
+            found[row] = at
+            taken.add(at)
+    return found
 
 
 def _weight(a: Mapping[str, Any], b: Mapping[str, Any]) -> Fraction | None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 RESULTS, SAMPLES, CALLS = "results.jsonl", "samples.jsonl", "calls.jsonl"
 SUMMARY, MANIFEST, LOCK = "summary.json", "manifest.json", ".ragparity.lock"
+AGREEMENT, CALIBRATION = "agreement.json", "calibration.json"
+"""What is made from the records of a finished run; gone as soon as another run begins."""
 ABSENT = -1
 
 
@@ -126,7 +128,7 @@ class RunFolder:
                         yield kept
             self.manifest(manifest)
             fresh.replace(self.path / RESULTS)
-            for name in (SUMMARY, *outputs):
+            for name in (SUMMARY, AGREEMENT, CALIBRATION, *outputs):
                 (self.path / name).unlink(missing_ok=True)
             self._open(RESULTS)
             if self._save_samples:

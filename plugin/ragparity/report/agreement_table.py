@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from ragparity.report.terminal import NOTHING, console, wrapped
+from ragparity.report.terminal import NOTHING, console, print_judges, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +33,7 @@ def print_agreement(content: Mapping[str, Any], file: IO[str], *, folder: str = 
     with out.capture() as captured:
         for name, metric in content["metrics"].items():
             _metric(name, metric, content["tolerance"], out)
+        print_judges([one for metric in content["metrics"].values() for one in metric["backends"].values()], out)
         for line in content.get("remarks", ()):
             out.print(wrapped(line, out.width, 0, "yellow"))
         if folder:
@@ -141,6 +142,8 @@ def _notes(pairs: Sequence[Mapping[str, Any]], out: Console) -> None:
     for note, where in found.items():
         whose = "" if len(where) == len(pairs) or note.startswith("ceiling") else f"{', '.join(where)}: "
         out.print(wrapped(f"{whose}{note}", out.width, 0, "yellow"))
+    if hints := [one["hint"] for one in sorted(pairs, key=lambda one: int(one["n"])) if one.get("hint")]:
+        out.print(wrapped(hints[0], out.width, 0, "dim"))
 
 
 def _intervals(one: Mapping[str, Any]) -> Iterator[tuple[str, tuple[float, float]]]:

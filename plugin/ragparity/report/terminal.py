@@ -151,7 +151,7 @@ def _print_all(finished: Finished, out: Console, folder: str) -> None:
     for name, one in evaluators.items():
         if one["mean"] is None:
             out.print(Text(f"{name}: no row was scored", style="red"))
-    _print_judges(evaluators.values(), out)
+    print_judges(evaluators.values(), out)
     for line in (*_answers_without_calls(evaluators.values()), *_repetitions(evaluators)):
         out.print(wrapped(line, out.width, 0))
     for check in finished.checks:
@@ -159,7 +159,7 @@ def _print_all(finished: Finished, out: Console, folder: str) -> None:
     out.print(Text(f"files: {folder} (every score with its reason: results.jsonl)"))
 
 
-def _print_judges(evaluators: Iterable[Mapping[str, Any]], out: Console) -> None:
+def print_judges(evaluators: Iterable[Mapping[str, Any]], out: Console) -> None:
     """Who scored; where it was nobody who understands, that is said."""
     judges = dict.fromkeys(part for one in evaluators if one["judge"] for part in one["judge"].split(" + "))
     for judge in judges:
