@@ -259,6 +259,16 @@ def test_the_threshold_of_the_command_goes_over_that_of_the_file(monkeypatch):
     assert wrong.exit_code == 2 and "Did you mean good?" in wrong.stderr
 
 
+def test_labels_may_stand_inside_an_object(monkeypatch):
+    finished_run(monkeypatch, people={row: {"first": value} for row, value in HUMAN.items()})
+    done = ragparity("calibrate", "out", "--labels", "people.first", "--json")
+    assert done.exit_code == 0 and json.loads(done.stdout)["evaluators"]["good"]["n"] == 4
+    assert ragparity("calibrate", "out", "--labels", "people.second").exit_code == 2
+    ragparity("crossvalidate", "eval.yml", "--backends", "good,poor", "--quiet", "--labels", "people.first")
+    found = json.loads(Path("out/agreement.json").read_text(encoding="utf-8"))["metrics"]["good"]["people"]
+    assert found["backends"]["good"]["n"] == 4
+
+
 def test_two_annotators_show_how_far_people_agree(monkeypatch):
     finished_run(monkeypatch, second={**HUMAN, "a": 0, "f": 1})
     done = ragparity("calibrate", "out", "--labels", "human", "--labels", "second")

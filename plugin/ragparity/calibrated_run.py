@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragparity.calibration import calibrate
 from ragparity.core.errors import ConfigError, did_you_mean
-from ragparity.crossvalidation import by_evaluator, people_of
+from ragparity.crossvalidation import by_evaluator, people_of, value_at
 from ragparity.folder import MANIFEST, SAMPLES, SUMMARY, read_json, read_records
 
 if TYPE_CHECKING:
@@ -34,7 +34,11 @@ def calibrate_run(
         raise ConfigError(f"{run}: no finished run (no {SUMMARY} in it)")
     samples = _samples(run)
     people, lines = people_of(
-        {name: {row: _value(one, name) for row, one in samples.items()} for name in labels}, label_scale
+        {
+            name: {row: value_at({**one, **(one.get("extra") or {})}, name) for row, one in samples.items()}
+            for name in labels
+        },
+        label_scale,
     )
     if people is None:
         raise ConfigError("\n".join(lines))
@@ -74,10 +78,6 @@ def _samples(run: Path) -> dict[str, dict[str, Any]]:
     except ValueError:
         raise ConfigError(f"{run}/{SAMPLES}: not readable; score again") from None
     return {str(one["id"]): one for one in found}
-
-
-def _value(sample: Mapping[str, Any], name: str) -> Any:
-    return (sample.get("extra") or {}).get(name, sample.get(name))
 
 
 def _thresholds(manifest: Mapping[str, Any]) -> dict[str, float]:

@@ -71,7 +71,7 @@ def _thresholds(_context: click.Context, _option: click.Parameter, values: tuple
 
 _LABELS = click.option(
     "--labels", multiple=True, metavar="FIELD",
-    help="A column with people's labels; once for each annotator.",
+    help="A column with people's labels, or a path to them (human.label); once for each annotator.",
 )  # fmt: skip
 _LABEL_SCALE = click.option(
     "--label-scale", callback=_ends, metavar="LO,HI", help="The lowest and the highest label, where they do not show."

@@ -217,8 +217,22 @@ def _strangers(metrics: Mapping[str, Metric]) -> dict[str, str]:
 
 
 def column_of(row: Row, name: str) -> Any:
-    """The value of a column of a row; nothing where the row cannot be read or has none."""
-    return None if row.sample is None else row.sample.extra.get(name, getattr(row.sample, name, None))
+    """The value of a column of a row, or below one (`human.faithfulness`); nothing where there is none."""
+    return None if row.sample is None else value_at({**row.sample.canonical(), **row.sample.extra}, name)
+
+
+def value_at(columns: Mapping[str, Any], name: str) -> Any:
+    """The value of this name, or at this path through objects; nothing where there is none.
+
+    >>> value_at({"human": {"label": 1}}, "human.label"), value_at({"human.label": 0}, "human.label")
+    (1, 0)
+    """
+    if name in columns:
+        return columns[name]
+    found: Any = columns
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
 
 
 def questions_of(rows: Iterable[Row]) -> dict[str, str]:

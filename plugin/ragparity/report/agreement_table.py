@@ -223,11 +223,12 @@ def _people(people: Mapping[str, Any], out: Console, what: str) -> None:
             wrong = f"{counts['false_pass']} passed by the judge alone, {counts['false_fail']} by people alone"
             out.print(wrapped(f"{name}, from {one['threshold']:g} on: {right}; {wrong}", out.width, 0))
         for head, key in (("pass rate", "corrected_pass_rate"), ("mean", "corrected_mean")):
-            if one.get(key) is not None:
+            if one.get(key) is not None and one["n_unlabelled"]:
                 ends = one["ci95"].get(key)
                 span = f" ({ends[0]:.2f} … {ends[1]:.2f})" if ends else ""
                 out.print(wrapped(f"{head} over all rows as people would have it: {one[key]:.3f}{span}", out.width, 2))
-        for reason in dict.fromkeys(why for why in one["why"].values() if why.startswith("undefined")):
+        reasons = [why for key, why in one["why"].items() if one["n_unlabelled"] or key != "corrected_pass_rate"]
+        for reason in dict.fromkeys(why for why in reasons if why.startswith("undefined")):
             out.print(wrapped(reason, out.width, 2, "dim"))
         for note in one["notes"]:
             out.print(wrapped(note, out.width, 2, "dim"))
