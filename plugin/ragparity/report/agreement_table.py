@@ -18,6 +18,7 @@ TOP = 5
 """Rows on which a pair differs most that are shown."""
 MOST_PIECES = 3
 LONGEST_TEXT = 90
+LEFT_OUT = " is left out: "
 PAIR_COLUMNS = (
     ("bias", "mean_diff"), ("MAE", "mae"), ("CCC", "ccc"), ("ρ", "spearman"), ("τ-b", "kendall"),
     ("κ", "kappa"), ("κ levels", "kappa_quadratic"),
@@ -35,7 +36,8 @@ def print_agreement(content: Mapping[str, Any], file: IO[str], *, folder: str = 
             _metric(name, metric, content["tolerance"], out)
         print_judges([one for metric in content["metrics"].values() for one in metric["backends"].values()], out)
         for line in content.get("remarks", ()):
-            out.print(wrapped(line, out.width, 0, "yellow"))
+            if LEFT_OUT not in line:  # that stands with its metric
+                out.print(wrapped(line, out.width, 0, "yellow"))
         if folder:
             out.print(Text(f"files: {folder} (all pairs, intervals and rows: agreement.json)"))
     file.write("\n".join(line.rstrip() for line in captured.get().split("\n")))
@@ -76,7 +78,7 @@ def _metric(name: str, metric: Mapping[str, Any], tolerance: float, out: Console
         table.add_row(backend, *figures)
     out.print(table)
     for backend, why in metric["left_out"].items():
-        out.print(wrapped(f"{backend} is left out: {why}", out.width, 0, "yellow"))
+        out.print(wrapped(f"{backend}{LEFT_OUT}{why}", out.width, 0, "yellow"))
     out.print()
     _pairs(metric["pairs"], out)
     if (alpha := metric.get("krippendorff_alpha")) is not None:
@@ -179,7 +181,7 @@ def _differences(one: Mapping[str, Any], tolerance: float, out: Console) -> None
             out.print(wrapped(_piece(piece, one["a"], one["b"]), out.width, 6, "dim"))
         if not deciding and not row.get("pieces"):
             for side in "ab":
-                if said := row[side].get("reason"):
+                if row[side]["score"] is not None and (said := row[side].get("reason")):
                     out.print(wrapped(f"{one[side]}: {_short(said)}", out.width, 6, "dim"))
     if len(rows) > TOP:
         out.print(Text(f"  … {len(rows) - TOP} more in agreement.json"))
