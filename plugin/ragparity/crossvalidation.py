@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ragparity.wiring import Plan, Rows
 
 CROSSVALIDATE = "ragparity_crossvalidate"
+MANY_ROWS = 500
+"""Rows from which on the comparison takes some seconds, which are announced."""
 ANOTHER_API = "the collections API of Ragas has no such class; ragas_legacy has it"
 
 
@@ -284,6 +286,9 @@ async def crossvalidate_file(
     finished = await evaluation.evaluate_file(
         field_.plan, rows, folder, choice=choice, limits={}, probing=probing, progress=progress, say=say
     )
+    n_rows = max((one.n_total for one in finished.summaries.values()), default=0)
+    if n_rows > MANY_ROWS:
+        say(f"comparing the scores of {n_rows:,} rows")
     seen = (views[0] for views in choice.of(rows, rows.source.count_rows()))
     terms = replace(terms, clusters=questions_of(seen), replies=replies_in(folder.path))
     records = by_evaluator(read_records(folder.path))
