@@ -163,7 +163,9 @@ def _is_claim(sentence: str) -> bool:
 
 
 def _verdicts(data: Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(pieces := data.get("claims"), Mapping):
+    if "answer_claims" in data:
+        judged = _of_both(data)
+    elif isinstance(pieces := data.get("claims"), Mapping):
         judged = {number: support(str(text), _passages(data)) for number, text in pieces.items()}
     else:
         passages = data.get("contexts") or {}
@@ -173,6 +175,16 @@ def _verdicts(data: Mapping[str, Any]) -> dict[str, Any]:
             {"id": int(number), "evidence": evidence, "verdict": "yes" if verdict else "no"}
             for number, (verdict, evidence) in judged.items()
         ]
+    }
+
+
+def _of_both(data: Mapping[str, Any]) -> dict[str, tuple[bool, str]]:
+    """Claims of the answer by the reference, and claims of the reference by the answer."""
+    sides = (("answer_claims", "reference"), ("reference_claims", "answer"))
+    return {
+        number: support(str(text), [str(data[other])])
+        for claims, other in sides
+        for number, text in data[claims].items()
     }
 
 

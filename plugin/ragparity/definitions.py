@@ -107,8 +107,7 @@ CONCEPTS: Mapping[str, Definition] = {
     "AveragePrecision": _list("average precision of wanted ids", RANKED, by={"k": None}),
     # -- answer and reference
     "FactualCorrectness": _claims(
-        "F score of claims, precision over the response's and recall over the reference's", CORRECT,
-        by={"mode": "f1", "beta": 1.0},
+        "F score of claims of response and reference", CORRECT, by={"mode": "f1", "beta": 1.0, "counting": "own"},
     ),
     "AnswerCorrectness": _claims(
         "weighted mean of the F score of claims and the similarity of response and reference", CORRECT,
@@ -165,7 +164,7 @@ IN_RAGAS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("*", "ContextEntityRecall"): {"by": {"match": "exact"}},
     ("*", "NonLLMContextRecall"): {"by": {"threshold": 0.5, "distance_measure": "levenshtein", "strict": True}},
     ("*", "FactualCorrectness"): {
-        "estimand": "F score of claims, hits counted in the response's and misses in the reference's",
+        "by": {"mode": "f1", "beta": 1.0, "counting": "ragas"},
         "differs": "rounds to two decimals",
     },
     ("*", "BleuScore"): {"estimand": "BLEU of the first sentence of the response", "by": {}},

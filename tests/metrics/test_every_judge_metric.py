@@ -26,6 +26,9 @@ from ragparity_adapters.schemas import strict_schema
 BACKEND = NativeBackend()
 CLASSES = [cls for cls in BACKEND.classes() if cls.uses]
 judged = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+ASKING = [cls for cls in CLASSES if set(cls.uses) - {"embeddings"}]
+asking = pytest.mark.parametrize("cls", ASKING, ids=lambda cls: cls.__name__)
+"""Those that ask more than an embedder."""
 
 VERDICTS = {"verdict", "rating", "score", "supported", "attributed"}
 REASONS = {"reason", "evidence", "feedback", "quote"}
@@ -235,7 +238,7 @@ def test_the_calls_announced_are_enough_and_not_many_more(cls):
         assert tally.embedding_calls <= vectors
 
 
-@judged
+@asking
 def test_the_shapes_and_budgets_announced_are_those_that_are_asked_for(cls):
     metric = build(cls)
     names = {Rating: "rating", Structured: "structured"}
@@ -277,7 +280,7 @@ def test_data_stands_in_the_data_and_nowhere_else(cls):
         json.dumps(dict(question.prompt.data))
 
 
-@judged
+@asking
 def test_repetitions_are_other_draws_of_the_same_questions(cls):
     metric = build(cls)
     draws = []

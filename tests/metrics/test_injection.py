@@ -169,6 +169,7 @@ def _told(found):
     return (
         type(found).__name__,
         getattr(found, "value", None),
+        getattr(found, "detail", None),
         getattr(found, "why", None),
         getattr(found, "kind", None),
     )

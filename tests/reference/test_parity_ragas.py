@@ -45,6 +45,8 @@ class Told(Knowing):
             return self.rating(data)["rating"]
         if wanted == {"refusal", "claims"}:
             return {"refusal": False, "claims": self.claims_of(data["text"])}
+        if wanted == {"verdicts"} and "claims" not in data:
+            return {"verdicts": self.by_id(data)}
         if wanted == {"verdicts"}:
             context = "\n".join(data["contexts"])
             judged = zip(data["claims"], self.judged(data["claims"].values(), context, "verdict"), strict=True)
@@ -57,6 +59,18 @@ class Told(Knowing):
         if wanted == {"questions"}:
             return {"questions": [self.question(data) for _ in range(data["how_many_questions"])]}
         return self.verdict(data)
+
+    def by_id(self, data):
+        """Verdicts on pieces of which Ragas makes lists in order."""
+        right, wrong, missed = self.known["classes"]
+        classes = [True] * right + [False] * wrong + [False] * missed + [True]
+        said, pieces = classes, {**data.get("answer_claims", {}), **data.get("reference_claims", {})}
+        if "questions" in data:
+            said, pieces = [one == "1" for one in self.known["answers"]], data["questions"]
+        if "topics" in data:
+            answered = [not one for one in self.known["refused"]]
+            said, pieces = self.known["allowed"] if "reference_topics" in data else answered, data["topics"]
+        return [{"id": int(at), "evidence": "none", "verdict": said[int(at) - 1]} for at in pieces]
 
 
 def scored(backends, name, *, sample=None, settings=(), vectors=None, **known):
@@ -308,9 +322,25 @@ def test_factual_correctness_counts_claims_of_both_sides_and_rounds(response, re
         "recall": Fraction(right, right + missed) if right + missed else Fraction(0),
         "f1": f_beta(right, wrong, missed, beta),
     }[mode]
-    found = scored(BOTH, "FactualCorrectness", claims=texts, verdicts=verdict, settings={"mode": mode, "beta": beta})
-    assert len(set(found)) == 1
-    assert abs(found[0] - exact) <= Fraction(1, 200) + Fraction(1, 10**9)
+    known = {"claims": texts, "verdicts": verdict}
+    settings_of = {"mode": mode, "beta": beta}
+    wrapped = scored(BOTH, "FactualCorrectness", settings=settings_of, **known)
+    (native,) = scored((NATIVE,), "FactualCorrectness", settings={**settings_of, "counting": "ragas"}, **known)
+    assert native == float(exact)
+    assert len(set(wrapped)) == 1
+    assert abs(wrapped[0] - exact) <= Fraction(1, 200) + Fraction(1, 10**9)
+
+
+def test_factual_correctness_is_of_two_shares_natively_and_of_mixed_counts_in_ragas():
+    said, wanted = (1, 1, 1, 1, 0), (1, 0, 0)
+    texts = {row().response: [f"Said {at}." for at in range(5)], row().reference: [f"True {at}." for at in range(3)]}
+    known = {
+        "claims": texts,
+        "verdicts": lambda _, claim: (said if claim.startswith("Said") else wanted)[int(claim[5])],
+    }
+    # P 4/5 and R 1/3 natively; Ragas has TP 4, FN 2 and so R 4/6.
+    assert scored(ALL, "FactualCorrectness", settings={"mode": "recall"}, **known) == [1 / 3, 0.67, 0.67]
+    assert scored(ALL, "FactualCorrectness", **known) == [float(Fraction(8, 17)), 0.73, 0.73]
 
 
 @few
@@ -338,15 +368,16 @@ def test_noise_sensitivity_is_the_share_of_wrong_statements_that_a_passage_suppo
         from_other = any(held and not useful for held, useful in zip((first, second), relevant, strict=True))
         counted += not correct and (from_relevant if mode == "relevant" else from_other and not from_relevant)
     exact = float(Fraction(counted, len(statements)))
-    assert scored(BOTH, "NoiseSensitivity", claims=texts, verdicts=verdict, settings={"mode": mode}) == [exact] * 2
+    assert scored(ALL, "NoiseSensitivity", claims=texts, verdicts=verdict, settings={"mode": mode}) == [exact] * 3
 
 
 @few
 @given(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4)).filter(lambda one: one[0] + one[1] > 0))
 def test_answer_correctness_weighs_the_f_score_and_the_cosine(classes):
-    right, wrong, _ = classes
-    known = {"claims": numbered(range(right + wrong)), "classes": classes}
-    found = scored(BOTH, "AnswerCorrectness", **known)
+    right, wrong, missed = classes
+    texts = {row().response: numbered(range(right + wrong))}
+    texts[row().reference] = tuple(f"True {at}." for at in range(missed + 1))
+    found = scored(ALL, "AnswerCorrectness", claims=texts, classes=classes)
     exact = 0.75 * float(f_beta(*classes)) + 0.25 * 0.6
     assert all(isclose(one, exact, abs_tol=1e-12) for one in found)
 
@@ -419,10 +450,26 @@ def test_semantic_similarity_is_the_cosine_or_the_side_of_the_threshold(steps, t
     angle = [1.0, steps / 4]
     vectors = embedder(lambda text: [1.0, 0.0] if text == row().response else angle)
     cosine = 1 / (1 + (steps / 4) ** 2) ** 0.5
-    assert all(isclose(one, cosine, abs_tol=1e-12) for one in scored(BOTH, "SemanticSimilarity", vectors=vectors))
+    assert all(isclose(one, cosine, abs_tol=1e-12) for one in scored(ALL, "SemanticSimilarity", vectors=vectors))
     if threshold and abs(cosine - threshold) > 1e-9:
-        found = scored(BOTH, "SemanticSimilarity", vectors=vectors, settings={"threshold": threshold})
-        assert found == [float(cosine >= threshold)] * 2
+        found = scored(ALL, "SemanticSimilarity", vectors=vectors, settings={"threshold": threshold})
+        assert found == [float(cosine >= threshold)] * 3
+
+
+def test_a_threshold_of_zero_is_one_natively_and_ignored_in_ragas():
+    vectors = embedder(lambda text: [1.0, 0.0] if text == row().response else [0.6, 0.8])
+    native, *wrapped = scored(ALL, "SemanticSimilarity", vectors=vectors, settings={"threshold": 0.0})
+    assert native == 1.0
+    assert all(isclose(one, 0.6, abs_tol=1e-12) for one in wrapped)
+
+
+def test_equal_texts_without_claims_are_right_natively_and_as_the_api_has_it_in_ragas():
+    sample = row(response="42", reference="42")
+    assert scored((NATIVE,), "FactualCorrectness", sample=sample) == [1.0]
+    assert scored((NATIVE,), "AnswerCorrectness", sample=sample) == [1.0]
+    for backend in BOTH:  # no division by nothing: 0 for equal texts
+        found = outcome_of(backend, "FactualCorrectness", ScriptedJudge(Told()), sample=sample, upstream=True)
+        assert found.value == 0.0
 
 
 def test_no_metric_that_is_there_twice_is_left_out():

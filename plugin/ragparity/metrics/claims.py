@@ -45,11 +45,12 @@ class Claims(BaseModel):
     refusal: bool
 
 
+TOGETHER = "Keep a list of things together in one statement."
 EXTRACT = Prompt(
     task="Copy the factual statements out of the text, each as one short sentence.",
     rules=(
         "Write what pronouns stand for; otherwise keep the words, numbers and negations; add nothing, correct nothing.",
-        "Keep a list of things together in one statement.",
+        TOGETHER,
         "Leave out greetings, opinions and questions.",
         "`refusal`: true if the text is nothing but a refusal.",
         "Write in the language of the text.",
@@ -63,11 +64,14 @@ say …"). So the question is shown only with a text that says nothing without i
 """
 
 
-async def claims_of(text: str, kit: Kit, *, question: str | None) -> Claims:
-    """The claims of a text, blank and repeated ones left out. One call."""
-    short = question and len(words(text)) < STANDS_ALONE
-    data = {"question": question, "text": text} if short else {"text": text}
-    prompt = Prompt(EXTRACT.task, EXTRACT.rules, data)
+def with_question(text: str, question: str | None) -> dict[str, str]:
+    """The question as data where the text says nothing without it, else nothing."""
+    return {"question": question} if question and len(words(text)) < STANDS_ALONE else {}
+
+
+async def claims_of(text: str, kit: Kit, *, question: str | None, how: Prompt = EXTRACT) -> Claims:
+    """The claims of a text, blank and repeated ones left out. One call; `how` has the task and the rules."""
+    prompt = Prompt(how.task, how.rules, {**with_question(text, question), "text": text})
     found = await kit.verdict(prompt, Claims, budget=claims_budget(text))
     return Claims(refusal=found.refusal, claims=distinct(found.claims))
 
