@@ -201,6 +201,16 @@ def test_a_score_that_counts_the_other_way_round_is_mirrored(monkeypatch):
     assert any("mirrored" in note for note in found["notes"])
 
 
+def test_scores_of_other_ranges_are_compared_as_shares_and_a_threshold_of_one_range_is_not_used(monkeypatch):
+    stars = {"a": 5, "b": 3, "c": 1, "d": 2, "f": 4}
+    install(monkeypatch, Toy("left", LEFT), Toy("stars", stars, declared=WHOLE, bounds=(1.0, 5.0)))
+    write(entry("left", "stars", threshold=0.5), rows_of(stars))
+    run()
+    found = only_pair()
+    assert [(one["id"], one["difference"]) for one in found["rows"]] == [("d", 0.75)]  # 1 against (2 − 1)/4
+    assert found["threshold"] is None and any("shares of each range" in note for note in found["notes"])
+
+
 def test_three_backends_get_krippendorffs_alpha(monkeypatch):
     install(monkeypatch, Toy("left", LEFT), Toy("right", RIGHT), Toy("third", dict(LEFT, e=1.0)))
     write(entry("left", "right", "third"), rows_of(LEFT))

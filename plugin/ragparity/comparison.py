@@ -253,18 +253,22 @@ def _comparable(
 ) -> tuple[dict[str, float | None], dict[str, float | None], list[str]]:
     """The scores of both sides on one direction and, where the scales differ, as shares of their ranges."""
     left, right, notes = a.scores, b.scores, []
-    if (
-        related != "same"
-        and a.metric.bounds != b.metric.bounds
-        and all(map(math.isfinite, (*a.metric.bounds, *b.metric.bounds)))
-    ):
+    if _as_shares(a, b, related):
         left, right = _shares(left, a.metric.bounds), _shares(right, b.metric.bounds)
         notes.append("the ranges differ, so scores are compared as shares of each range")
     if a.metric.higher_is_better is not b.metric.higher_is_better:
         low, high = (0.0, 1.0) if notes else b.metric.bounds
+        if not (math.isfinite(low) and math.isfinite(high)):
+            low = high = 0.0
         right = {row: None if one is None else low + high - one for row, one in right.items()}
         notes.append(f"{b.backend} counts the other way round, so its scores are mirrored")
     return left, right, notes
+
+
+def _as_shares(a: Side, b: Side, related: Relation) -> bool:
+    """Whether the ranges of two definitions differ, so that scores are compared as shares of them."""
+    finite = all(map(math.isfinite, (*a.metric.bounds, *b.metric.bounds)))
+    return related != "same" and a.metric.bounds != b.metric.bounds and finite
 
 
 def _shares(scores: Mapping[str, float | None], bounds: tuple[float, float]) -> dict[str, float | None]:
@@ -278,7 +282,9 @@ def _scale(a: Side, b: Side, related: Relation) -> tuple[ScaleKind, float | None
     A verdict on a whole is compared with a share as "all of it": only a full share passes.
     """
     kinds = {a.definition.scale, b.definition.scale}
-    threshold = a.threshold if a.threshold is not None else b.threshold
+    threshold = a.threshold
+    if threshold is not None and _as_shares(a, b, related):
+        threshold = None  # it is written for one of the two ranges
     if kinds == {"binary"}:
         return "binary", threshold
     if "binary" in kinds and related != "same":
@@ -291,7 +297,7 @@ def _bounds(a: Side, b: Side, seen: Sequence[float], related: Relation) -> tuple
     if not all(map(math.isfinite, ends)):
         low, high = min(seen, default=0.0), max(seen, default=1.0)
         return (low, high) if low < high else (low, low + 1)
-    if related != "same" and a.metric.bounds != b.metric.bounds:
+    if _as_shares(a, b, related):
         return 0.0, 1.0
     return min(ends), max(ends)
 
