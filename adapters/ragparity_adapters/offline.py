@@ -165,6 +165,10 @@ def _is_claim(sentence: str) -> bool:
 def _verdicts(data: Mapping[str, Any]) -> dict[str, Any]:
     if "answer_claims" in data:
         judged = _of_both(data)
+    elif isinstance(data.get("topics"), Mapping):
+        judged = _on_topics(data)
+    elif isinstance(pieces := data.get("questions"), Mapping):
+        judged = {number: support(str(text), [str(data["summary"])]) for number, text in pieces.items()}
     elif isinstance(pieces := data.get("claims"), Mapping):
         judged = {number: support(str(text), _passages(data)) for number, text in pieces.items()}
     else:
@@ -219,6 +223,57 @@ def _questions(data: Mapping[str, Any]) -> dict[str, Any]:
     return {"questions": [{"question": one, "noncommittal": is_refusal(text)} for one in asked]}
 
 
+def _keyphrases(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {"keyphrases": [one.rstrip(".!?。！？") for one in sentences(str(data.get("text") or "")) if words(one)]}
+
+
+def _closed_questions(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {"closed_questions": [f"{one}?" for one in data.get("keyphrases", ())]}
+
+
+def _turns(data: Mapping[str, Any], *roles: str) -> list[str]:
+    """What these roles said in a conversation."""
+    turns = data.get("conversation") or ()
+    return [str(one["content"]) for one in turns if one.get("role") in roles and one.get("content")]
+
+
+def _topics(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {"topics": [one.rstrip(".!?。！？") for one in _turns(data, "user") if words(one)]}
+
+
+def _on_topics(data: Mapping[str, Any]) -> dict[str, tuple[bool, str]]:
+    """Topics that are allowed, or those on which the next turn of the agent is no refusal."""
+    pieces: Mapping[str, Any] = data["topics"]
+    if "reference_topics" in data:
+        return {
+            number: next(
+                ((True, str(one)) for one in data["reference_topics"] if shared(str(one), str(text)) >= USEFUL),
+                (False, "none"),
+            )
+            for number, text in pieces.items()
+        }
+    said = " ".join(_turns(data, "assistant"))
+    answered = bool(said) and not is_refusal(said)
+    return dict.fromkeys(pieces, (answered, said if answered else "none"))
+
+
+def _goal(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {"user_goal": " ".join(_turns(data, "user")), "end_state": " ".join(_turns(data, "assistant", "tool"))}
+
+
+def _one_verdict(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Whether a passage was useful, a goal met, or a query the same but for case and white space."""
+    if "end_state" in data:
+        met = shared(str(data["goal"]), str(data["end_state"])) >= USEFUL
+        return {"reason": "shared words", "verdict": "yes" if met else "no"}
+    if "reference_query" in data:
+        one, other = (
+            " ".join(str(data[name]).casefold().rstrip("; ").split()) for name in ("query", "reference_query")
+        )
+        return {"reason": "compared as texts", "verdict": "yes" if one == other else "no"}
+    return _usefulness(data)
+
+
 def _parts(data: Mapping[str, Any]) -> dict[str, Any]:
     answer, reference, question = (str(data.get(name) or "") for name in ("answer", "reference", "question"))
     shares = {
@@ -252,7 +307,12 @@ _BY_FIELDS: dict[frozenset[str], Callable[[Mapping[str, Any]], dict[str, Any]]] 
     frozenset({"refusal", "claims"}): _claims,
     frozenset({"verdicts"}): _verdicts,
     frozenset({"claims"}): _attribution,
-    frozenset({"reason", "verdict"}): _usefulness,
+    frozenset({"reason", "verdict"}): _one_verdict,
+    frozenset({"topics"}): _topics,
+    frozenset({"user_goal", "end_state"}): _goal,
     frozenset({"questions"}): _questions,
+    frozenset({"entities"}): lambda data: {"entities": sorted(words(str(data.get("text") or "")))},
+    frozenset({"keyphrases"}): _keyphrases,
+    frozenset({"closed_questions"}): _closed_questions,
     frozenset({"reason", "coverage", "correctness", "relevance"}): _parts,
 }

@@ -104,7 +104,9 @@ def wanted(request):
 
 
 def turned(value):
-    """The opposite answer: no for yes, the lowest for the highest."""
+    """The opposite answer: no for yes, the lowest for the highest, no entities for some."""
+    if isinstance(value, dict) and "entities" in value:
+        return {"entities": []}
     if isinstance(value, dict):
         kept = {"id": value.get("id"), "question": "Where does the tower stand?"}
         return {key: kept[key] if key in kept else turned(one) for key, one in value.items()}

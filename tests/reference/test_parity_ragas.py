@@ -45,6 +45,10 @@ class Told(Knowing):
             return self.rating(data)["rating"]
         if wanted == {"refusal", "claims"}:
             return {"refusal": False, "claims": self.claims_of(data["text"])}
+        if wanted == {"closed_questions"}:
+            return {"closed_questions": list(self.known["questions"])}
+        if wanted in ({"entities"}, {"keyphrases"}, {"topics"}, {"user_goal", "end_state"}):
+            return super().__call__(question)
         if wanted == {"verdicts"} and "claims" not in data:
             return {"verdicts": self.by_id(data)}
         if wanted == {"verdicts"}:
@@ -389,11 +393,17 @@ def test_answer_correctness_weighs_the_f_score_and_the_cosine(classes):
 )
 def test_entity_recall_is_the_share_of_distinct_entities(wanted, there):
     exact = float(Fraction(len(set(wanted) & set(there)), len(wanted)))
-    assert scored(BOTH, "ContextEntityRecall", entities=(wanted, there)) == [exact] * 2
+    assert scored(ALL, "ContextEntityRecall", entities=(wanted, there)) == [exact] * 3
 
 
 def test_an_entity_named_twice_counts_twice_in_the_legacy_divisor():
-    assert scored(BOTH, "ContextEntityRecall", entities=(("Ulm", "Ulm"), ("Ulm",))) == [1.0, 0.5]
+    assert scored(ALL, "ContextEntityRecall", entities=(("Ulm", "Ulm"), ("Ulm",))) == [1.0, 1.0, 0.5]
+
+
+def test_an_entity_in_other_letters_is_the_same_natively_unless_it_must_be_exact():
+    entities = (("ULM", "Rome"), ("Ulm", "Rome"))
+    assert scored(ALL, "ContextEntityRecall", entities=entities) == [1.0, 0.5, 0.5]
+    assert scored((NATIVE,), "ContextEntityRecall", entities=entities, settings={"match": "exact"}) == [0.5]
 
 
 @few
@@ -422,12 +432,12 @@ def test_summary_score_weighs_answered_questions_and_conciseness(answers, coeff)
     text, response = row().reference_contexts[0], row().response
     concise = 1 - Fraction(min(len(response), len(text)), len(text))
     exact = Fraction(sum(answers), len(answers)) * (1 - Fraction(coeff)) + concise * Fraction(coeff)
-    assert scored(BOTH, "SummaryScore", settings={"coeff": coeff}, **known) == [float(exact)] * 2
+    assert scored(ALL, "SummaryScore", settings={"coeff": coeff}, **known) == [float(exact)] * 3
 
 
 def test_without_the_length_penalty_legacy_still_takes_the_weight_away():
     known = {"questions": ("a?", "b?"), "answers": ("1", "0")}
-    assert scored(BOTH, "SummaryScore", settings={"length_penalty": False}, **known) == [0.5, 0.25]
+    assert scored(ALL, "SummaryScore", settings={"length_penalty": False}, **known) == [0.5, 0.5, 0.25]
 
 
 @pytest.mark.parametrize("verdict", [0, 1])
