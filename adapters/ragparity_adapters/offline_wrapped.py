@@ -27,8 +27,12 @@ def known(schema: type[BaseModel]) -> Callable[[Mapping[str, Any]], Filled] | No
     """How to fill an object of this schema, where that is known."""
     fields = frozenset(schema.model_fields)
     if "score" in fields and len(fields) == 2:  # noqa: PLR2004  # the grade and the words for it
-        grades = schema.model_json_schema()["properties"]["score"].get("enum", [1, 2, 3, 4, 5])
+        wanted = schema.model_json_schema()["properties"]["score"]
         (words_field,) = fields - {"score"}
+        if "maximum" in wanted or wanted.get("type") == "boolean":
+            two_values = wanted["type"] == "boolean"
+            return lambda data: {words_field: "shared words", "score": _by_rubric(data, two_values=two_values)}
+        grades = wanted.get("enum", [1, 2, 3, 4, 5])
         return lambda data: {words_field: "shared words", "score": _grade(data, grades)}
     return _BY_FIELDS.get(fields)
 
@@ -102,6 +106,17 @@ def _verdict(data: Mapping[str, Any]) -> Filled:
 def _grade(data: Mapping[str, Any], grades: list[int]) -> int:
     level = shared(_text(data, "reference", "user_input"), _text(data, "response", "user_input"))
     return grades[round((len(grades) - 1) * level)]
+
+
+RUBRIC_SIDES = (("reference_outputs", "outputs"), ("outputs", "context"), ("inputs", "context"), ("inputs", "outputs"))
+"""What a rubric looks for, and in what, by the fields that it shows; the first pair that is there counts."""
+
+
+def _by_rubric(data: Mapping[str, Any], *, two_values: bool) -> float | bool:
+    """The share of the words of one side that the other holds, or whether that is enough."""
+    what, where = next((pair for pair in RUBRIC_SIDES if all(name in data for name in pair)), RUBRIC_SIDES[-1])
+    level = shared(_text(data, what), _text(data, where))
+    return level >= MET if two_values else round(level, 2)
 
 
 def _rating(data: Mapping[str, Any]) -> Filled:

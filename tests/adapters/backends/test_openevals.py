@@ -4,6 +4,7 @@ import asyncio
 from importlib.util import find_spec
 
 import pytest
+from tests.direction import good_minus_bad
 
 from ragparity.core.errors import ConfigError, JudgeUnavailable, MissingExtra, UnknownMetric
 from ragparity.core.ports import Kit
@@ -68,11 +69,11 @@ def test_its_own_prompt_carries_the_fields_and_our_judge_answers(name, scale, sa
 
 
 @needs_it
-def test_a_good_verdict_is_a_higher_score_than_a_bad_one():
-    built = BACKEND.build("ResponseGroundedness", {})
-    judge = ScriptedJudge([{"reasoning": "all of it", "score": 1.0}, {"reasoning": "none of it", "score": 0.0}])
-    good, bad = (asyncio.run(built.score(SAMPLE, Kit(judge=judge))).value for _ in range(2))
-    assert built.higher_is_better and good > bad
+@pytest.mark.parametrize("scale", ["continuous", "binary"])
+@pytest.mark.parametrize("name", openevals.RUBRICS)
+def test_a_good_sample_is_better_than_a_bad_one(name, scale):
+    gap = good_minus_bad(BACKEND.build(name, {"scale": scale}))
+    assert gap is not None and gap > 0
 
 
 @needs_it
