@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from ragparity.core.sample import Sample
 
 ATTRIBUTE = Prompt(
-    task="Split the reference into its factual claims and decide for each whether the contexts hold it.",
+    task="Copy the factual statements out of the reference, and look for each of them in the contexts.",
     rules=(
-        "`claims`: every fact of the reference once, each as one short sentence that is understood on its own.",
-        '`evidence`: copy the words of the contexts that decide, or write "none".',
-        '`verdict`: "yes" only if the contexts say it or it follows from them directly, else "no".',
-        "Use nothing but the contexts, not what you know.",
+        "`claim`: a statement of the reference, as one short sentence that is understood on its own.",
+        '`evidence`: the words of the contexts that say what the claim says, copied; "none" if there are none.',
+        '`verdict`: "yes" only if this evidence says all of the claim, in whatever words; else "no".',
+        "Claim each fact of the reference once, and nothing that only the contexts say.",
+        "Use nothing but the contexts for the verdicts, not what you know.",
         "Write in the language of the reference.",
     ),
 )
@@ -108,7 +109,7 @@ class ContextRecall(NativeMetric):
         """Attribute the claims of the reference to the contexts."""
         reference, contexts = sample.reference or "", sample.retrieved_contexts or ()
         data = {"question": sample.user_input} if sample.user_input else {}
-        prompt = Prompt(ATTRIBUTE.task, ATTRIBUTE.rules, {**data, "contexts": list(contexts), "reference": reference})
+        prompt = Prompt(ATTRIBUTE.task, ATTRIBUTE.rules, {"contexts": list(contexts), **data, "reference": reference})
         parts = 1
         try:
             answer = await kit.verdict(prompt, Attribution, budget=recall_budget(reference))
@@ -138,4 +139,4 @@ class ContextRecall(NativeMetric):
 
 def recall_budget(reference: str) -> int:
     """Tokens for the claims of a reference with the evidence for each, which can be much longer than the claim."""
-    return TOKENS_AROUND + claims_in(reference) * (TOKENS_PER_CLAIM + TOKENS_PER_VERDICT)
+    return 2 * TOKENS_AROUND + claims_in(reference) * (TOKENS_PER_CLAIM + TOKENS_PER_VERDICT)
