@@ -118,6 +118,31 @@ def test_settings_that_change_the_quantity_count():
     assert related(native("NonLLMContextRecall", strict=True), half) == "near"
 
 
+def test_the_counts_of_factual_correctness_are_compared_absolutely_where_both_count_alike():
+    for api in ("collections", "legacy"):
+        assert related(native("FactualCorrectness"), ragas("FactualCorrectness", api)) == "near"
+        assert related(native("FactualCorrectness", counting="ragas"), ragas("FactualCorrectness", api)) == "same"
+    only = ragas("FactualCorrectness", given='{"mode": "recall"}')
+    assert related(native("FactualCorrectness", counting="ragas"), only) == "near"
+
+
+def test_entities_are_the_same_only_where_both_are_compared_as_they_are_written():
+    assert related(native("ContextEntityRecall"), ragas("ContextEntityRecall")) == "near"
+    assert related(native("ContextEntityRecall", match="exact"), ragas("ContextEntityRecall")) == "same"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AnswerCorrectness", "NoiseSensitivity", "SemanticSimilarity", "SummaryScore", "TopicAdherence",
+        "AgentGoalAccuracyWithReference", "AgentGoalAccuracyWithoutReference", "SQLSemanticEquivalence",
+    ],
+)  # fmt: skip
+def test_what_differs_in_odd_rows_only_is_the_same_quantity(name):
+    sides = [native(name), ragas(name), ragas(name, "legacy")]
+    assert {related(a, b) for a in sides for b in sides} == {"same"}
+
+
 def test_a_threshold_makes_two_values_of_a_similarity():
     assert definition_of(ragas("SemanticSimilarity")).scale == "continuous"
     assert definition_of(ragas("SemanticSimilarity", given='{"threshold": 0.8}')).scale == "binary"

@@ -167,6 +167,8 @@ IN_RAGAS: Mapping[tuple[str, str], Mapping[str, Any]] = {
         "by": {"mode": "f1", "beta": 1.0, "counting": "ragas"},
         "differs": "rounds to two decimals",
     },
+    ("*", "SemanticSimilarity"): {"differs": "takes a threshold of 0 for none"},
+    ("*", "TopicAdherence"): {"differs": "0 where no topic counts, and lists of verdicts cut or padded to fit"},
     ("*", "BleuScore"): {"estimand": "BLEU of the first sentence of the response", "by": {}},
     ("*", "RougeScore"): {"estimand": "ROUGE of response and reference with English stemming"},
     ("*", "SimpleCriteria"): {"estimand": RAW_GRADE.format("criterion")},
@@ -187,6 +189,7 @@ IN_RAGAS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("legacy", "AnswerAccuracy"): {"differs": "the judge answers in free text"},
     ("legacy", "ContextRelevance"): {"differs": "0 without asking where the contexts stand in the question"},
     ("legacy", "ResponseGroundedness"): {"differs": "1 without asking where the response stands in the contexts"},
+    ("legacy", "ContextEntityRecall"): {"differs": "an entity that the reference names twice counts twice below"},
     ("legacy", "SummaryScore"): {"differs": "without length_penalty the share of answers is halved"},
 }
 """Where Ragas arrives elsewhere, in both APIs (`*`) or in one."""

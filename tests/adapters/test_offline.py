@@ -1,6 +1,7 @@
 """The offline judge: the same every time, by words alone, and open about it."""
 
 import asyncio
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -52,7 +53,8 @@ def test_the_returns_policy_comes_out_as_a_person_would_say(name, value):
 
 JUDGED = [
     "Faithfulness", "AnswerRelevancy", "ContextPrecision", "ContextPrecisionWithoutReference", "ContextPrecisionShare",
-    "ContextRecall", "AnswerAccuracy", "ContextRelevance", "ResponseGroundedness",
+    "ContextRecall", "AnswerAccuracy", "ContextRelevance", "ResponseGroundedness", "FactualCorrectness",
+    "AnswerCorrectness", "SemanticSimilarity", "NoiseSensitivity", "ContextEntityRecall",
 ]  # fmt: skip
 
 
@@ -61,6 +63,45 @@ def test_the_metrics_of_the_demonstration_are_answered_and_the_same_again(name):
     first, second = judged(name, SHOP), judged(name, SHOP)
     assert isinstance(first, Scored), first
     assert first == second
+
+
+TABLE = Sample(
+    messages=(
+        {"role": "user", "content": "Book a table for four."},
+        {"role": "assistant", "content": "A table for four is booked."},
+    ),
+    reference="A table for four is booked.",
+    reference_topics=("table booking",),
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["AgentGoalAccuracy", "AgentGoalAccuracyWithReference", "AgentGoalAccuracyWithoutReference", "TopicAdherence"],
+)
+def test_a_conversation_that_did_what_was_wanted_is_told_from_one_that_declined(name):
+    assert judged(name, TABLE).value == 1.0
+    declined = ({"role": "user", "content": "Book a table for four."}, {"role": "assistant", "content": "I cannot."})
+    assert judged(name, replace(TABLE, messages=declined)).value == 0.0
+
+
+def test_a_topic_that_is_not_allowed_lowers_precision():
+    other = replace(TABLE, reference_topics=("weather",))
+    assert judged("TopicAdherence", other).value == 0.0
+
+
+# The text has 21 + 1 + 19 characters; the summary is its first sentence: 1 of 2 questions, and 1 - 21/41.
+def test_a_summary_answers_what_it_repeats():
+    sample = Sample(
+        reference_contexts=("Ulm has a high tower.", "The Danube is long."), response="Ulm has a high tower."
+    )
+    assert judged("SummaryScore", sample).value == (1 / 2 + 20 / 41) / 2
+
+
+def test_queries_are_the_same_but_for_case_and_white_space():
+    sample = Sample(response="SELECT a\nFROM t;", reference="select a from t")
+    assert judged("SQLSemanticEquivalence", sample).value == 1.0
+    assert judged("SQLSemanticEquivalence", replace(sample, response="SELECT b FROM t")).value == 0.0
 
 
 @pytest.mark.parametrize(

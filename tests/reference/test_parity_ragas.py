@@ -1,7 +1,7 @@
 """The same judgements give the same score natively, through Ragas' collections API and through its legacy API.
 
 Judgements are generated; where a definition differs on purpose, a test of its own states the difference and
-shows it. Without a native metric of a name, the two APIs of Ragas are compared with the formula written out.
+shows it.
 """
 
 from fractions import Fraction
@@ -299,7 +299,7 @@ def test_a_response_without_quotations_has_no_alignment_here_although_ragas_says
     assert outcome_of(COLLECTIONS, "QuotedSpansAlignment", upstream=True).value == 1.0
 
 
-# -- the two APIs of Ragas and the formula
+# -- metrics of several questions: the formula written out
 
 
 def f_beta(right, wrong, missed, beta=1):
@@ -423,6 +423,12 @@ def test_topic_adherence_counts_answered_against_allowed_topics(topics, mode):
     refused, allowed = zip(*topics, strict=True)
     known = {"topics": numbered(topics), "refused": refused, "allowed": allowed}
     assert scored(BOTH, "TopicAdherence", settings={"mode": mode}, **known) == [float(exact)] * 2
+    divisor = right + {"precision": wrong, "recall": missed, "f1": wrong + missed}[mode]
+    native = outcome_of(NATIVE, "TopicAdherence", ScriptedJudge(Told(**known)), settings={"mode": mode})
+    if divisor:
+        assert native.value == float(exact)
+    else:  # nothing by nothing, which is 0 in Ragas
+        assert native.status == "undefined"
 
 
 @few
@@ -442,9 +448,8 @@ def test_without_the_length_penalty_legacy_still_takes_the_weight_away():
 
 @pytest.mark.parametrize("verdict", [0, 1])
 def test_single_verdicts_come_through_unchanged(verdict):
-    assert scored(BOTH, "SQLSemanticEquivalence", verdict=verdict) == [float(verdict)] * 2
-    assert scored(BOTH, "AgentGoalAccuracyWithReference", verdict=verdict) == [float(verdict)] * 2
-    assert scored(BOTH, "AgentGoalAccuracyWithoutReference", verdict=verdict) == [float(verdict)] * 2
+    for name in ("SQLSemanticEquivalence", "AgentGoalAccuracyWithReference", "AgentGoalAccuracyWithoutReference"):
+        assert scored(ALL, name, verdict=verdict) == [float(verdict)] * 3
     assert scored(BOTH, "AspectCritic", verdict=verdict, settings={"definition": "d"}) == [float(verdict)] * 2
 
 
