@@ -7,10 +7,12 @@ the other evaluators of the file run.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import math
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from nat.builder.evaluator import EvaluatorInfo
@@ -46,7 +48,9 @@ async def open_evaluator(config: Any, builder: Any) -> AsyncIterator[EvaluatorIn
         logger.info("%s: skipped (skip: true)", _label(entry))
         yield None  # the toolkit passes over an evaluator that is nothing: no file, no average
         return
-    scoring = Scoring(entry, await _sides(config, builder), rows.layout_of(builder), builder.get_max_concurrency())
+    with _uncollected():
+        sides = await _sides(config, builder)
+    scoring = Scoring(entry, sides, rows.layout_of(builder), builder.get_max_concurrency())
     for side in scoring.sides:
         if side.problem:
             logger.error("%s: %s", scoring.label_of(side), side.problem)
@@ -316,6 +320,30 @@ class Scoring:
         if scored < total:
             first = next((text for text in errors if text), "")
             logger.warning("%s: %d of %d items have no score; first: %s", self.label, total - scored, total, first)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage collection while clients are imported, and none of what was imported afterwards.
+
+    Importing makes hundreds of thousands of objects that stay. The collector would look through them, beside those of
+    the toolkit, again and again and once more at the end: a fifth of the time of a small evaluation.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        _set_aside()
+        gc.enable()
+
+
+@cache
+def _set_aside() -> None:
+    """Once in a process, so that what a long-lived one makes later is collected as ever."""
+    gc.freeze()
 
 
 @contextmanager
