@@ -152,10 +152,10 @@ class FactualCorrectness(NativeMetric):
         counting ragas: TP 2, FP 1, FN 1 -> 2/3
     """
 
-    mode: Mode = "f1"
+    mode: Literal["f1", "precision", "recall"] = "f1"
     beta: Annotated[float, Field(gt=0)] = 1.0
-    atomicity: Level = "low"
-    coverage: Level = "high"
+    atomicity: Literal["low", "high"] = "low"
+    coverage: Literal["low", "high"] = "high"
     counting: Literal["own", "ragas"] = "own"
 
     aliases: ClassVar[tuple[str, ...]] = ("factual_correctness",)

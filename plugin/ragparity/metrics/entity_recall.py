@@ -86,7 +86,7 @@ class ContextEntityRecall(NativeMetric):
         reference: Ulm, Danube, 1377; contexts: ULM, 1377, Rome -> 2/3, with `match: exact` 1/3
     """
 
-    match: Match = "normalised"
+    match: Literal["normalised", "exact"] = "normalised"
 
     aliases: ClassVar[tuple[str, ...]] = ("context_entity_recall",)
     reads: ClassVar[tuple[str, ...]] = ("retrieved_contexts", "reference")

@@ -58,7 +58,7 @@ class NoiseSensitivity(NativeMetric):
         4 claims, of which 2 are wrong, one of them supported by a relevant passage -> 1/4
     """
 
-    mode: Mode = "relevant"
+    mode: Literal["relevant", "irrelevant"] = "relevant"
 
     aliases: ClassVar[tuple[str, ...]] = ("noise_sensitivity",)
     reads: ClassVar[tuple[str, ...]] = ("response", "reference", "retrieved_contexts")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import BaseModel
 
@@ -96,7 +96,7 @@ class TopicAdherence(NativeMetric):
         topics: answered and allowed, answered and not allowed, allowed and not answered -> F1 1/2
     """
 
-    mode: Mode = "f1"
+    mode: Literal["f1", "precision", "recall"] = "f1"
 
     aliases: ClassVar[tuple[str, ...]] = ("TopicAdherenceScore", "topic_adherence")
     reads: ClassVar[tuple[str, ...]] = ("messages", "reference_topics")
