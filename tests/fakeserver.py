@@ -205,9 +205,10 @@ class FakeServer:
         ready.set_result(self._listener.sockets[0].getsockname()[1])
         await self._stop.wait()
         self._listener.close()
-        for connection in list(self.connections):
-            connection.transport.abort()
-        await asyncio.sleep(0)  # connections learn that they are lost, and cancel what they work on
+        for _ in range(3):  # what was accepted just now is a connection one round later
+            for connection in list(self.connections):
+                connection.transport.abort()
+            await asyncio.sleep(0)  # connections learn that they are lost, and cancel what they work on
 
     # --- requests ----------------------------------------------------------------------------------
 

@@ -147,3 +147,4 @@ async def _closing(client: Any) -> AsyncGenerator[None]:
         yield
     finally:
         await client.aclose()
+        await asyncio.sleep(0)  # a transport that had to be aborted is closed in the next round of the loop
