@@ -6,9 +6,9 @@ import asyncio
 import sys
 
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
+from tests.benchmarks.seven import METRICS, Watch, as_line, rows
 
 from ragparity import aevaluate
-from tests.benchmarks.seven import METRICS, Watch, as_line, rows
 
 
 async def main() -> None:

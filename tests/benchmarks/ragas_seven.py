@@ -19,7 +19,6 @@ from ragas.metrics._context_recall import ContextRecall  # noqa: E402
 from ragas.metrics._faithfulness import Faithfulness  # noqa: E402
 from ragas.metrics._nv_metrics import AnswerAccuracy, ContextRelevance, ResponseGroundedness  # noqa: E402
 from ragas.run_config import RunConfig  # noqa: E402
-
 from tests.benchmarks.seven import Watch, as_line, rows  # noqa: E402
 
 

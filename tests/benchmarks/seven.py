@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 METRICS = (
     "Faithfulness",
@@ -51,7 +51,7 @@ class Measured:
 class Watch:
     """Wall and CPU time of this process between two moments."""
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> Self:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
         return self
 
