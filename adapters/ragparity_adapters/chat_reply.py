@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage
 
 from ragparity.core.ports import Usage
+from ragparity_adapters.held_secrets import hidden
 
 Finish = Literal["stop", "length", "filter", "refusal"]
 
@@ -82,8 +83,8 @@ class Reply:
         return "\n".join(as_text(one) for one in (self.tool_args or (self.parsed,)))
 
 
-def reply_of(result: Any, limit: int | None) -> Reply:
-    """The reply in whatever a model or a structured runnable returned.
+def reply_of(result: Any, limit: int | None, secrets: Collection[str] = ()) -> Reply:
+    """The reply in whatever a model or a structured runnable returned, without these secrets.
 
     >>> reply_of(AIMessage([{"type": "thinking", "thinking": "2 or 4?"}, {"type": "text", "text": "4"}]), 8).text
     '4'
@@ -98,6 +99,7 @@ def reply_of(result: Any, limit: int | None) -> Reply:
         text, finish = text or refusal, "refusal"
     calls: list[Any] = [one["args"] for one in message.tool_calls]
     calls += [one.get("args") or "" for one in message.invalid_tool_calls]
+    text, reasoning, calls = hidden(text, secrets), hidden(reasoning, secrets), hidden(calls, secrets)
     return Reply(text, reasoning, tuple(calls), finish, usage_of(message), limit, _parsed(result))
 
 
@@ -183,13 +185,26 @@ def finish_of(message: AIMessage) -> Finish:
 
 
 def usage_of(message: AIMessage) -> Usage:
-    """Tokens as reported; what is not reported is unknown."""
-    seen = message.usage_metadata
-    if not seen or not (seen.get("input_tokens") or seen.get("output_tokens")):
+    """Tokens as reported; what is not reported, or is no count, is unknown.
+
+    >>> usage_of(AIMessage("4", usage_metadata={"input_tokens": 90, "output_tokens": 1, "total_tokens": 91}))
+    Usage(input_tokens=90, output_tokens=1, reasoning_tokens=None, cached_tokens=None)
+    """
+    seen = _mapping(message.usage_metadata)
+    spent, said = _count(seen.get("input_tokens")), _count(seen.get("output_tokens"))
+    if not spent and not said:
         return Usage()
-    return Usage(
-        seen.get("input_tokens"),
-        seen.get("output_tokens"),
-        (seen.get("output_token_details") or {}).get("reasoning"),
-        (seen.get("input_token_details") or {}).get("cache_read"),
-    )
+    reasoning = _mapping(seen.get("output_token_details")).get("reasoning")
+    cached = _mapping(seen.get("input_token_details")).get("cache_read")
+    return Usage(spent, said, _count(reasoning), _count(cached))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _count(value: Any) -> int | None:
+    """A number of tokens; servers write whole floats too."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

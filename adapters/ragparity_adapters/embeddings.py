@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ragparity.core.errors import ConfigError, MissingExtra, did_you_mean
 from ragparity.core.text import words as split_words
 from ragparity_adapters import access, foreign_errors, providers
+from ragparity_adapters.held_secrets import secrets_of
 from ragparity_adapters.llms import API_VERSION, OWN_SWITCHES, LlmSpec, identity, made, without_credentials
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class LangChainEmbedder:
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._embeddings = embeddings
+        self._secrets = secrets_of(embeddings)
         self._close = close
         self._name = name
         self._identity = identity
@@ -69,7 +71,7 @@ class LangChainEmbedder:
         finally:
             task.cancel()
         if (error := task.exception()) is not None:
-            known = foreign_errors.translate(error, self._name)
+            known = foreign_errors.translate(error, self._name, secrets=self._secrets)
             raise known or error from error
         vectors = [[float(value) for value in vector] for vector in task.result()]
         if len(vectors) != len(texts):

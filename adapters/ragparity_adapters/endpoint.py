@@ -32,6 +32,7 @@ from ragparity_adapters.findings import (
     named_parameter,
     room,
 )
+from ragparity_adapters.held_secrets import hidden, layers, secrets_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -143,9 +144,13 @@ class Endpoint:
             self._config = {**model.config, **self._config}
             model = model.bound
         self.model = model
+        self._secrets = secrets_of(model, self._bound)
         self.is_chat_model = isinstance(model, BaseChatModel)
         self.openai_family = any(cls.__name__ == "BaseChatOpenAI" for cls in type(model).__mro__) and not getattr(
             model, "use_responses_api", False
+        )
+        self._speaks_openai = any(
+            cls.__name__ == "BaseChatOpenAI" for one in layers(model) for cls in type(one).__mro__
         )
         self._fields: Mapping[str, Any] = getattr(type(model), "model_fields", {})
         self.limit_field = next((one for one in _LIMIT_FIELDS if one in self._fields), None)
@@ -194,13 +199,16 @@ class Endpoint:
             except _ClientFault as fault:
                 adapted = self._adapts(fault.error, request, form)
                 if adapted is None:
-                    known = foreign_errors.translate(fault.error, self.name, speaks_openai=self.openai_family)
+                    known = foreign_errors.translate(
+                        fault.error, self.name, speaks_openai=self._speaks_openai, secrets=self._secrets
+                    )
                     if known is None:
+                        fault.error.args = hidden(fault.error.args, self._secrets)
                         raise fault.error from None
                     raise known from fault.error
                 limit = adapted.limit
                 continue
-            reply = reply_of(result, None if form.token_param == "none" else limit)
+            reply = reply_of(result, None if form.token_param == "none" else limit, self._secrets)
             self._check_limit(reply, form)
             return reply
         text = f"{self.name}: the endpoint refused {_MOST_ADAPTATIONS} forms of the request in a row"
@@ -303,7 +311,8 @@ class Endpoint:
 
         Another call may have learnt the same in the meantime; then the request only takes the new form.
         """
-        found, text, status = self.findings, foreign_errors.text_of(error), foreign_errors.status_of(error)
+        found, status = self.findings, foreign_errors.status_of(error)
+        text = foreign_errors.text_of(error, self._secrets)
         if status and status >= foreign_errors.HTTP_BAD_REQUEST and is_about_system_message(text):
             return self._no_system_message(form)
         if foreign_errors.is_unreadable(error):

@@ -7,6 +7,7 @@ NVIDIA, Anthropic, Google, AWS and HTTP libraries need not be importable here.
 |---|---|---|
 | 401, 403 | `JudgeRejected`, ends the llm entry | `auth` |
 | 402, 404 | `JudgeRejected`, ends the llm entry | `rejected` |
+| 3xx that no client follows | `JudgeRejected`, ends the llm entry | `rejected` |
 | 400, 422 that speak of a content filter | `JudgeRefused` | `refused` |
 | 400, 413, 422 that speak of the context length | `JudgeRejected` | `context_too_long` |
 | other 400, 422 | `JudgeRejected` | `rejected` |
@@ -23,12 +24,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from ragparity.core.errors import JudgeError, JudgeRefused, JudgeRejected, JudgeUnavailable, MalformedVerdict
+from ragparity_adapters.held_secrets import hidden
 
 _CONTEXT = re.compile(
     r"context.{0,20}(length|window|size)|maximum context|too many (input )?tokens|prompt is too long|"
@@ -46,7 +48,7 @@ _RATE = re.compile(r"RateLimit|TooManyRequests|Throttl|ResourceExhausted")
 _AUTH = re.compile(r"Authentication|Unauthenticated|PermissionDenied|Unauthorized|AccessDenied")
 _NETWORK = re.compile(
     r"Connect|Network|Protocol|ReadError|WriteError|Transport|IncompleteRead|RemoteDisconnect|Unavailable|"
-    r"InternalServer|Overloaded|ServerError|JSONDecode|Stream"
+    r"InternalServer|Overloaded|ServerError|Stream"
 )
 _UNREADABLE = re.compile(r"OutputParser|ValidationError")
 _SECRET = re.compile(r"(sk-|nvapi-|Bearer\s+|api[_-]?key[\"'=:\s]+)[\w\-*.]{6,}", re.IGNORECASE)
@@ -72,7 +74,7 @@ def status_of(error: BaseException) -> int | None:
 def _as_status(value: Any) -> int | None:
     if isinstance(value, str) and value.isdigit():
         value = int(value)
-    is_status = isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600  # noqa: PLR2004  # HTTP statuses
+    is_status = isinstance(value, int) and not isinstance(value, bool) and 300 <= value < 600  # noqa: PLR2004  # HTTP statuses
     return int(value) if is_status else None
 
 
@@ -82,12 +84,12 @@ def _stated(error: BaseException) -> Mapping[str, Any]:
     return stated if isinstance(stated, Mapping) else {}
 
 
-def text_of(error: BaseException) -> str:
-    """What an error says, in one line, without anything that looks like a key."""
+def text_of(error: BaseException, secrets: Collection[str] = ()) -> str:
+    """What an error says, in one line, without these secrets and anything that looks like a key."""
     body = getattr(error, "body", None)
     about = body if isinstance(body, Mapping) else _stated(error)
     said = next((about[key] for key in ("message", "detail", "error", "msg") if about.get(key)), None)
-    text = " ".join(str(said or error or type(error).__name__).split())
+    text = " ".join(hidden(str(said or error or type(error).__name__), secrets).split())
     text = _SECRET.sub(lambda found: f"{found.group(1)}***", text)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
@@ -133,21 +135,25 @@ def is_about_prompt(error: BaseException) -> bool:
     return bool(_CONTEXT.search(text) or _FILTER.search(text))
 
 
-def translate(error: BaseException, judge: str, *, speaks_openai: bool = False) -> JudgeError | None:
+def translate(
+    error: BaseException, judge: str, *, speaks_openai: bool = False, secrets: Collection[str] = ()
+) -> JudgeError | None:
     """The error of ragparity for an error of a client; `None` where it is no client error (a bug).
 
     `speaks_openai`: the client is one that fails with plain Python errors over replies that are no chat completion.
+    `secrets` are those that the client holds; no message repeats them.
     """
-    status, text = status_of(error), text_of(error)
+    status, text = status_of(error), text_of(error, secrets)
     if status is None:
-        return _without_status(error, text, judge, speaks_openai=speaks_openai)
+        return _without_status(error, text, judge, speaks_openai=speaks_openai, secrets=secrets)
     message = f"{judge}: HTTP {status}: {text}"
     if status in (HTTP_UNAUTHORIZED, HTTP_FORBIDDEN):
         return JudgeRejected(f"{message} (check the api_key of this entry)", kind="auth", judge=judge, ends_entry=True)
     if status == HTTP_NO_MONEY:
         return JudgeRejected(message, judge=judge, ends_entry=True)
-    if status == HTTP_NOT_FOUND:
-        hint = "check model_name and base_url of this entry"
+    if status == HTTP_NOT_FOUND or status < HTTP_BAD_REQUEST:
+        elsewhere = "a redirect that leads nowhere: check base_url of this entry"
+        hint = "check model_name and base_url of this entry" if status == HTTP_NOT_FOUND else elsewhere
         return JudgeRejected(f"{message} ({hint})", judge=judge, ends_entry=True)
     if status in (HTTP_BAD_REQUEST, HTTP_TOO_LARGE, HTTP_UNPROCESSABLE):
         if _FILTER.search(text) or _FILTER.search(str(getattr(error, "code", ""))):
@@ -178,10 +184,12 @@ def wrong_count(name: str, asked: int, given: int) -> MalformedVerdict:
     return MalformedVerdict(f"{name}: {given} vectors for {asked} texts", judge=name)
 
 
-def _without_status(error: BaseException, text: str, judge: str, *, speaks_openai: bool) -> JudgeError | None:
+def _without_status(
+    error: BaseException, text: str, judge: str, *, speaks_openai: bool, secrets: Collection[str]
+) -> JudgeError | None:
     names = " ".join(cls.__name__ for cls in type(error).__mro__[:-2])
     cause = error.__cause__ or error.__context__
-    detail = f"{text} ({type(cause).__name__}: {text_of(cause)})" if cause is not None else text
+    detail = f"{text} ({type(cause).__name__}: {text_of(cause, secrets)})" if cause is not None else text
     message = f"{judge}: {detail}"
     if isinstance(error, TimeoutError) or _TIMEOUT.search(names):
         return JudgeUnavailable(message, kind="timeout", judge=judge)
@@ -189,11 +197,13 @@ def _without_status(error: BaseException, text: str, judge: str, *, speaks_opena
         return JudgeUnavailable(message, kind="rate_limit", judge=judge, retry_after=retry_after(error))
     if _AUTH.search(names):
         return JudgeRejected(message, kind="auth", judge=judge, ends_entry=True)
+    if "JSONDecode" in names:
+        return JudgeUnavailable(f"{judge}: the reply is no chat completion: it is not JSON ({text})", judge=judge)
     if isinstance(error, OSError) or _NETWORK.search(names):
         return JudgeUnavailable(message, judge=judge)
     if is_unreadable(error):
         said = getattr(error, "llm_output", None)
-        return MalformedVerdict(message, judge=judge, raw=str(said) if said else None)
+        return MalformedVerdict(message, judge=judge, raw=hidden(str(said), secrets) if said else None)
     if isinstance(error, TypeError) and "unexpected keyword argument" in text:
         return JudgeRejected(f"{message} (the client does not take it)", judge=judge, ends_entry=True)
     if speaks_openai and isinstance(error, KeyError | IndexError | TypeError | ValueError | AttributeError):

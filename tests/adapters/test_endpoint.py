@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 from typing import Any
 
+import httpx
 import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage
@@ -31,12 +33,13 @@ from tests.adapters.wired import (
     retrying,
     settled,
 )
-from tests.fakeserver import FakeServer, bad_request
+from tests.fakeserver import FakeServer, Reply, bad_request
 from tests.fakewire import failure
 
-from ragparity.core.errors import JudgeRejected
+from ragparity.core.errors import JudgeError, JudgeRejected
 from ragparity.core.ports import Question, Rating, Tally
 from ragparity_adapters.endpoint import Endpoint
+from ragparity_adapters.openai_client import JudgeChatOpenAI
 
 ALWAYS = {"model", "messages", "max_tokens"}
 RUNG_KEYS = {
@@ -384,7 +387,9 @@ def test_a_prompt_that_is_too_long_is_said_with_the_numbers_and_no_parameter_is_
         (b'{"choices": []}', 200, "unavailable", "no chat completion"),
         (b"<html>busy</html>", 200, "unavailable", ""),
         (b"<html>busy</html>", 502, "unavailable", "502"),
-        (b"{", 200, "unavailable", ""),
+        (b"{", 200, "unavailable", "not JSON"),
+        (b"", 200, "unavailable", "no chat completion: it is not JSON"),
+        (b"{}", 302, "rejected", "check base_url"),
     ],
 )
 def test_a_body_that_is_no_chat_completion_is_no_score(body, status, kind, says):
@@ -392,6 +397,40 @@ def test_a_body_that_is_no_chat_completion_is_no_score(body, status, kind, says)
         (error,) = asked(built(server), RATING)
         assert error.kind == kind
         assert says in str(error)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        failure(401, {"error": {"message": "no such key: tuna-and-salmon"}}),
+        failure(400, {"error": {"message": "bad header tuna-and-salmon"}}),
+        failure(500, {"error": {"message": "tuna-and-salmon"}}),
+        Reply(body=b"<pre>tuna-and-salmon</pre>"),
+        Reply(body=b'{"error": "tuna-and-salmon"}'),
+        Reply(content="My key is tuna-and-salmon."),
+        Reply(content="", reasoning_content="The header says tuna-and-salmon."),
+    ],
+    ids=["401", "400", "500", "page", "error", "reply", "reasoning"],
+)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_key_that_a_server_repeats_is_in_no_message_and_no_stored_reply(reply, wrapped):
+    async def run(server, tally):
+        async with httpx.AsyncClient() as client:
+            model: Any = JudgeChatOpenAI(
+                model="m", base_url=server.base_url, api_key="tuna-and-salmon", max_retries=0, http_async_client=client
+            )
+            endpoint = held(model.with_retry(stop_after_attempt=1) if wrapped else model)
+            error = await settled(retrying(endpoint), RATING, tally)
+            await endpoint.aclose()
+            return error
+
+    with FakeServer(reply) as server:
+        tally = Tally()
+        error = asyncio.run(run(server, tally))
+        assert server.requests[0].headers["authorization"] == "Bearer tuna-and-salmon"
+    assert isinstance(error, JudgeError)
+    for text in (str(error), str(error.raw), str(tally.replies), str(tally.notes)):
+        assert "salmon" not in text
 
 
 def test_a_keyword_that_the_client_does_not_take_ends_the_entry_with_one_line():
@@ -425,6 +464,34 @@ def test_every_request_is_counted_the_refused_ones_too():
     with FakeServer("4", personality="no-usage") as server:
         tally = asyncio.run(run(server))
         assert (tally.calls, tally.output_tokens, tally.input_tokens) == (1, None, None)
+
+
+@pytest.mark.parametrize(
+    ("reported", "counted"),
+    [
+        ({"prompt_tokens": "many", "completion_tokens": 1, "total_tokens": 1}, (None, 1)),
+        ({"prompt_tokens": -5, "completion_tokens": None, "total_tokens": True}, (None, None)),
+        ({"prompt_tokens": 90.0, "completion_tokens": 1.5, "total_tokens": 91}, (90, None)),
+        (
+            {"prompt_tokens": 90, "completion_tokens": 1, "completion_tokens_details": {"reasoning_tokens": "x"}},
+            (90, 1),
+        ),
+    ],
+)
+def test_token_counts_that_are_none_are_unknown_and_the_answer_still_counts(reported, counted):
+    said = {"index": 0, "message": {"role": "assistant", "content": "4"}, "finish_reason": "stop"}
+    body = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [said], "usage": reported}
+
+    async def run(server):
+        endpoint, tally = built(server), Tally()
+        answer = await settled(retrying(endpoint), RATING, tally)
+        await endpoint.aclose()
+        return answer, tally
+
+    with FakeServer(Reply(body=json.dumps(body).encode())) as server:
+        answer, tally = asyncio.run(run(server))
+        assert answer.value == 4
+        assert (tally.input_tokens, tally.output_tokens, tally.reasoning_tokens) == (*counted, None)
 
 
 # --- models in wrappers
