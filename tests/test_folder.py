@@ -49,6 +49,28 @@ def wanted(*rows, key="k"):
 # -- files
 
 
+@pytest.mark.parametrize(
+    "left", [b"", b'{"id": "b", "ra', b'{"id": "b"' + b"x" * 200_000], ids=["whole", "cut", "long"]
+)
+def test_a_resumed_run_begins_its_lines_after_what_a_crash_cut(tmp_path, left):
+    with RunFolder(tmp_path) as folder:
+        begin(folder)
+    Path(tmp_path, "calls.jsonl").write_bytes(b'{"id": "a"}\n' + left)
+    with RunFolder(tmp_path, mode="resume", save_calls="all") as folder:
+        begin(folder)
+        folder.write(made(Scored(1.0)), Tally(replies=[{"raw": "4"}]))
+    assert [line["id"] for line in lines(tmp_path, "calls.jsonl")] == ["a", "id-0"]
+
+
+def test_a_reply_file_that_holds_nothing_but_a_cut_line_begins_anew(tmp_path):
+    with RunFolder(tmp_path) as folder:
+        begin(folder)
+    Path(tmp_path, "calls.jsonl").write_bytes(b'{"id": "a')
+    with RunFolder(tmp_path, mode="resume", save_calls="all") as folder:
+        begin(folder)
+    assert Path(tmp_path, "calls.jsonl").read_bytes() == b""
+
+
 def test_every_record_is_in_the_file_as_soon_as_it_is_written(tmp_path):
     with RunFolder(tmp_path) as folder:
         begin(folder)

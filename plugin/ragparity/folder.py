@@ -30,6 +30,7 @@ SUMMARY, MANIFEST, LOCK = "summary.json", "manifest.json", ".ragparity.lock"
 AGREEMENT, CALIBRATION = "agreement.json", "calibration.json"
 """What is made from the records of a finished run; gone as soon as another run begins."""
 ABSENT = -1
+_BLOCK = 65536
 
 
 class RunFolder:
@@ -162,7 +163,10 @@ class RunFolder:
         return [name for name in manifest.get("outputs", []) if isinstance(name, str) and "/" not in name]
 
     def _open(self, name: str, *, fresh: bool = False) -> None:
-        self._files[name] = (self.path / name).open("wb" if fresh else "ab")
+        path = self.path / name
+        if not fresh:
+            _end_with_a_line(path)
+        self._files[name] = path.open("wb" if fresh else "ab")
 
     # -- while the run goes on
 
@@ -225,6 +229,23 @@ class RunFolder:
         fresh = self.path / f"{name}.new"
         fresh.write_bytes(json_text(content, indent=2) + b"\n")
         fresh.replace(self.path / name)
+
+
+def _end_with_a_line(path: Path) -> None:
+    """Take away what a crash or a full disk left of a last line, so that the next one does not begin inside it."""
+    if not path.exists():
+        return
+    with path.open("r+b") as file:
+        size = end = file.seek(0, os.SEEK_END)
+        while end > 0:
+            start = max(0, end - _BLOCK)
+            file.seek(start)
+            if (found := file.read(end - start).rfind(b"\n")) >= 0:
+                end = start + found + 1
+                break
+            end = start
+        if end < size:
+            file.truncate(end)
 
 
 def _output_item(line: Mapping[str, Any]) -> dict[str, Any]:
