@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
+from tests.fakeserver import FakeServer, Reply, rate_limited, server_error, unauthorized
 
 from ragparity.cli import main
-from tests.fakeserver import FakeServer, Reply, rate_limited, server_error, unauthorized
 
 ROWS = [
     {
@@ -23,7 +23,12 @@ ROWS = [
         "answer": "Port 7443.",
         "contexts": ["The Heron gateway listens on TCP port 7443 by default.", "Heron ships with a dark theme."],
     },
-    {"id": "no-reference", "question": "Who made it?", "generated_answer": "Nobody knows.", "contexts": ["Made in Oslo."]},
+    {
+        "id": "no-reference",
+        "question": "Who made it?",
+        "generated_answer": "Nobody knows.",
+        "contexts": ["Made in Oslo."],
+    },
     {"id": "no-contexts", "question": "How big?", "generated_answer": "Two metres.", "answer": "2 m", "contexts": []},
 ]
 
@@ -51,7 +56,15 @@ def eval_file(evaluators, *, rows=ROWS, llms=None, **general):
 
 
 def judge_at(server, **more):
-    return {"judge": {"_type": "openai", "model_name": "m", "base_url": server.base_url, "api_key": "sk-very-secret-1", **more}}
+    return {
+        "judge": {
+            "_type": "openai",
+            "model_name": "m",
+            "base_url": server.base_url,
+            "api_key": "sk-very-secret-1",
+            **more,
+        }
+    }
 
 
 def alike(count):
@@ -173,7 +186,9 @@ def test_no_secret_reaches_a_file_or_the_terminal(monkeypatch):
     monkeypatch.setenv("MY_KEY", "sk-very-secret-2")
 
     def echo_the_key(request):
-        return Reply(status=400, body=json.dumps({"error": {"message": f"bad key {request.headers}", "code": "x"}}).encode())
+        return Reply(
+            status=400, body=json.dumps({"error": {"message": f"bad key {request.headers}", "code": "x"}}).encode()
+        )
 
     with FakeServer(reply=echo_the_key) as server:
         llms = judge_at(server)
@@ -350,7 +365,12 @@ def test_check_says_when_no_row_can_be_scored_and_which_field_is_missing():
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [("", "nothing in it"), ("eval: [", "eval.yml"), ("evals: {}", "evals"), ("eval:\n  evaluators: {}\n", "no evaluator")],
+    [
+        ("", "nothing in it"),
+        ("eval: [", "eval.yml"),
+        ("evals: {}", "evals"),
+        ("eval:\n  evaluators: {}\n", "no evaluator"),
+    ],
 )
 def test_a_broken_eval_file_ends_with_two_and_one_clear_line(content, said):
     Path("eval.yml").write_text(content, encoding="utf-8")
@@ -373,9 +393,7 @@ def test_list_and_explain_know_every_metric():
 
 
 def interrupted(server, seconds, *more):
-    eval_file(
-        ACCURACY, rows=alike(60), llms=judge_at(server), max_concurrency=2
-    )
+    eval_file(ACCURACY, rows=alike(60), llms=judge_at(server), max_concurrency=2)
     command = [sys.executable, "-m", "ragparity", "eval", "eval.yml", *more]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
     deadline = time.monotonic() + 20
@@ -399,6 +417,16 @@ def test_a_cancelled_run_keeps_what_was_scored_and_ends_with_130(sent):
         assert run("eval", "eval.yml", "--resume").exit_code == 0
         assert server.calls == 2 * (60 - seen["n_scored"])
     assert summary()["accuracy"]["n_scored"] == 60
+
+
+def test_ctrl_c_before_the_run_has_begun_ends_with_130_and_a_word(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ragparity.config.load_eval_file", interrupted)
+    found = run("eval", "eval.yml")
+    assert found.exit_code == 130
+    assert found.stderr == "ragparity: cancelled\n"
 
 
 def test_a_second_process_is_locked_out_of_the_folder():

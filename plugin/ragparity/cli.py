@@ -35,7 +35,18 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class _Commands(click.Group):
+    """Commands that end with 130 on Ctrl-C at any moment: while something is imported, or at the second one."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except KeyboardInterrupt:
+            _complain("cancelled")
+            raise SystemExit(EXIT_CANCELLED) from None
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="ragparity")
 def main() -> None:
     """Score RAG and agent answers from an eval file, and see how far the scores can be trusted."""
