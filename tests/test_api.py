@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from pathlib import Path
 
@@ -471,3 +472,18 @@ def test_a_path_is_a_row_source_too(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
     assert evaluate(Path(path), metrics=["ExactMatch"]).summary["ExactMatch"]["mean"] == 0.5
+
+
+@pytest.mark.parametrize("reply", [None, server_error()], ids=["answers", "fails"])
+def test_the_connections_of_a_run_are_closed_when_it_returns(reply):
+    from langchain_openai import ChatOpenAI
+
+    rows = [{"question": "Which port?", "answer": "Port 7443.", "contexts": ["Heron listens on TCP port 7443."]}]
+    with FakeServer(reply) as server:
+        model = ChatOpenAI(model="m", base_url=server.base_url, api_key="k", max_retries=0)
+        evaluate(rows, metrics=["Faithfulness"], judge=model, retries=0)
+        assert server.calls >= 1
+        deadline = time.monotonic() + 5
+        while server.connections and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not server.connections, "and not only when the garbage is collected"

@@ -25,12 +25,13 @@ from ragparity.folder import RunFolder
 from ragparity.runner import Evaluator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Coroutine, Iterator
 
     from ragparity.config import JudgeSettings
     from ragparity.core.ports import Metric
     from ragparity.core.row import Row
     from ragparity.results import Record
+    from ragparity_adapters.endpoint import Endpoint
 
 R = TypeVar("R")
 
@@ -140,7 +141,7 @@ async def aevaluate(
     """
     _at_least(1, reps=reps, max_concurrency=max_concurrency)
     _at_least(0, retries=retries)
-    evaluators, findings = bind(
+    evaluators, endpoint = bind(
         metrics, judge=judge, embedder=embedder, policies=_policies(policies), judge_options=judge_options or {},
         thresholds=thresholds or {}, retries=retries, reps=reps, concurrency=max_concurrency,
     )  # fmt: skip
@@ -157,12 +158,19 @@ async def aevaluate(
             kept.append(views[0])
             yield views
 
-    await runner.run(remembered(), evaluators, lambda one, _tally: records.append(one), concurrency=max_concurrency)
+    try:
+        await runner.run(remembered(), evaluators, lambda one, _tally: records.append(one), concurrency=max_concurrency)
+    finally:
+        if endpoint is not None:
+            await endpoint.aclose()
     if not kept:
         raise ConfigError("rows: there are none; expected at least one row")
     order = {one.name: number for number, one in enumerate(evaluators)}
     records.sort(key=lambda one: (one.row, order[one.evaluator]))
-    finished = Finished({one.name: summary_of(one) for one in evaluators}, findings=findings())
+    finished = Finished(
+        {one.name: summary_of(one) for one in evaluators},
+        findings=list(endpoint.findings.said) if endpoint is not None else [],
+    )
     for summary in finished.summaries.values():
         summary.n_total = len(kept)
     for one in records:
@@ -216,13 +224,13 @@ def bind(
     retries: int,
     reps: int,
     concurrency: int,
-) -> tuple[list[Evaluator], Callable[[], list[str]]]:
-    """Evaluators named after their metrics, and what gives the findings about the judge; raises `ConfigError`."""
+) -> tuple[list[Evaluator], Endpoint | None]:
+    """Evaluators named after their metrics, and the endpoint of the judge that was made; raises `ConfigError`."""
     if isinstance(metrics, str | Mapping) or not isinstance(metrics, Sequence) or not metrics:
         raise ConfigError('metrics: expected a list of at least one metric, e.g. metrics=["Faithfulness"]')
     said = _judge_settings(judge_options)
-    asked, findings = (
-        (None, list) if judge is None else wiring.judge_from(judge, concurrency, retries, wiring.judge_options(said))
+    asked, endpoint = (
+        (None, None) if judge is None else wiring.judge_from(judge, concurrency, retries, wiring.judge_options(said))
     )
     embeds = None if embedder is None else wiring.embedder_from(embedder, concurrency, retries)
     evaluators: dict[str, Evaluator] = {}
@@ -250,7 +258,7 @@ def bind(
     known = {*evaluators, *(one.metric.name for one in evaluators.values())}
     if stray := [name for name in thresholds if name not in known]:
         raise ConfigError(f"thresholds: no metric {stray[0]!r} here; there is {', '.join(evaluators)}")
-    return list(evaluators.values()), findings
+    return list(evaluators.values()), endpoint
 
 
 def _metric(one: str | Mapping[str, Any] | Metric) -> tuple[str, Metric]:

@@ -202,25 +202,23 @@ def _embedder(plan: Plan, session: Session, one: Planned, concurrency: int) -> E
 # -- models that were made elsewhere
 
 
-def judge_from(
-    model: Any, concurrency: int, retries: int, options: Mapping[str, Any]
-) -> tuple[Judge, Callable[[], list[str]]]:
+def judge_from(model: Any, concurrency: int, retries: int, options: Mapping[str, Any]) -> tuple[Judge, Endpoint | None]:
     """A judge from a LangChain chat model, from `"offline"`, or from something that is a judge already.
 
-    The second value gives what its endpoint has shown about itself, in sentences.
+    The endpoint is that of a chat model; whoever asked for it closes it.
     """
     if isinstance(model, str) and model == OFFLINE:
         from ragparity_adapters.offline import OfflineJudge
 
-        return OfflineJudge(), list
+        return OfflineJudge(), None
     if callable(getattr(model, "ask", None)):
         judge: Judge = model
-        return judge, list
+        return judge, None
     if not hasattr(model, "ainvoke"):
         raise ConfigError(f'judge: expected a LangChain chat model or "offline", got {type(model).__name__}')
     endpoint = llms.from_model(model)
     judge = bound_judge(endpoint, Lane("judge", concurrency), retries=retries, options=options)
-    return judge, lambda: list(endpoint.findings.said)
+    return judge, endpoint
 
 
 def embedder_from(model: Any, concurrency: int, retries: int) -> Embedder:
