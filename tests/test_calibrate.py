@@ -251,6 +251,16 @@ def test_a_finished_run_is_calibrated_from_its_files(monkeypatch):
     assert "good, from 0.9 on: 2 passed and 2 failed by both" in done.stdout
 
 
+def test_a_log_that_lost_rows_is_said_to_be_damaged(monkeypatch):
+    finished_run(monkeypatch)
+    log = Path("out/results.jsonl")
+    kept = [line for line in log.read_bytes().splitlines(keepends=True) if json.loads(line)["evaluator"] == "good"]
+    log.write_bytes(b"".join(kept))
+    done = ragparity("calibrate", "out", "--labels", "human")
+    assert "poor: results.jsonl holds 0 of the 6 rows that summary.json counts; it is damaged" in done.stdout
+    assert "good: results.jsonl" not in done.stdout
+
+
 def test_the_threshold_of_the_command_goes_over_that_of_the_file(monkeypatch):
     finished_run(monkeypatch)
     done = ragparity("calibrate", "out", "--labels", "human", "--threshold", "good=0.25", "--json")

@@ -174,6 +174,8 @@ def test_an_empty_file_and_a_missing_file_say_so(tmp_path):
         ("llms: {j: {_type: openai, model: a, api_key: 0123}}", "llms.j.api_key: got a number; expected a text; put it into quotes"),
         ("llms: {j: {_type: openai, model: a, temperature: hot}}", "llms.j.temperature: got 'hot'; expected a number, 0 or more"),
         ("llms: {j: {_type: openai, model: a, max_tokens: true}}", "llms.j.max_tokens: got true; expected a whole number of tokens, 1 or more"),
+        ("llms: {j: {_type: openai, model: a, base_url: localhost}}", "llms.j.base_url: expected a URL that begins with http:// or https://"),
+        ("llms: {j: {_type: azure_openai, model: a, base_url: 'x:8000/v1'}}", "llms.j.azure_endpoint: expected a URL that begins with http:// or https://"),
         ("llms: {j: {_type: langchain, class: a.B, model: m}}", "llms.j.model: unknown key; arguments of the model stand under kwargs"),
         ("llms: {j: {_type: langchain, class: ChatX}}", "llms.j.class: got 'ChatX'; expected the import path of a class, package.module.Class"),
         ("llms: {j: {_type: langchain, kwargs: {}}}", "llms.j.class: missing; expected the import path of a class, package.module.Class"),

@@ -117,7 +117,7 @@ def test_a_judge_that_hangs_costs_its_rows_and_no_others():
 
 @pytest.mark.parametrize("model", ["Stubborn", "Blocking"])
 def test_a_model_that_ignores_its_cancellation_holds_neither_the_run_nor_the_exit(model):
-    runs.write(HURRIED, runs.rows(4)[::2] + runs.rows(4)[1:2], "unused")
+    runs.write(HURRIED, runs.rows(4)[::2] + runs.rows(4)[1:2], "http://unused")
     content = yaml.safe_load(Path("eval.yml").read_text(encoding="utf-8"))
     content["llms"] = {"judge": {"_type": "langchain", "class": f"{faulty_models.__name__}.{model}"}}
     Path("eval.yml").write_text(yaml.safe_dump(content), encoding="utf-8")

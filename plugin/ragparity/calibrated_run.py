@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ragparity.calibration import calibrate
 from ragparity.core.errors import ConfigError, did_you_mean
 from ragparity.crossvalidation import by_evaluator, people_of, value_at
-from ragparity.folder import MANIFEST, SAMPLES, SUMMARY, read_json, read_records
+from ragparity.folder import MANIFEST, RESULTS, SAMPLES, SUMMARY, read_json, read_records
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +56,21 @@ def calibrate_run(
             name, scores, people, threshold=given.get(name, written.get(name)),
             higher_is_better=one["higher_is_better"], bounds=_bounds(one), clusters=questions, seed=seed,
         ).as_json()  # fmt: skip
+    lines = [*lines, *_missing(evaluators, records)]
     return {"people": people.as_json(), "evaluators": found, "remarks": lines}
+
+
+def _missing(evaluators: Mapping[str, Any], records: Mapping[str, Any]) -> list[str]:
+    """A line for each evaluator whose log holds fewer rows than the summary of the finished run counts."""
+    short = []
+    for name, one in evaluators.items():
+        counted, held = one["n_total"] - one["n_not_run"], len(records.get(name, {}))
+        if held < counted:
+            short.append(
+                f"{name}: {RESULTS} holds {held} of the {counted} rows that {SUMMARY} counts; it is damaged, "
+                "score the rows again with --resume"
+            )
+    return short
 
 
 def _bounds(summary: Mapping[str, Any]) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Progress: a bar on a terminal, plain lines elsewhere, nothing where it is not wanted."""
+"""Progress: a bar on a terminal, plain lines elsewhere, remarks alone where it is not wanted."""
 
 import io
 
@@ -20,12 +20,13 @@ def test_the_stream_decides():
     bar.close()
 
 
-def test_silence_is_silent(capsys):
-    silent = Silent()
+def test_without_progress_remarks_are_still_said():
+    file = io.StringIO()
+    silent = progress_for(file, wanted=False)
     silent(1, 2)
-    silent.say("x")
+    silent.say("the cache cannot be used")
     silent.close()
-    assert capsys.readouterr() == ("", "")
+    assert file.getvalue() == "the cache cannot be used\n"
 
 
 def test_a_log_gets_a_line_now_and_then_and_one_at_the_end(monkeypatch):

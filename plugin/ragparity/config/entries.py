@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -28,6 +29,9 @@ OFFLINE = "offline"
 
 LLM_TYPES = ("openai", "nim", "azure_openai", "litellm", "langchain")
 EMBEDDER_TYPES = ("openai", "nim", "azure_openai", "langchain")
+
+_BY_HTTP = ("openai", "nim", "azure_openai")
+_HTTP = re.compile(r"https?://", re.IGNORECASE)
 
 TOOLKIT_KEYS = (
     "do_auto_retry",
@@ -232,13 +236,16 @@ def _client_entry(
     urls = (
         ("azure_endpoint", "base_url") if azure else ("base_url", "api_base") if type_ == "litellm" else ("base_url",)
     )
+    url = _one_of(urls, values, where, problems)
+    if type_ in _BY_HTTP and isinstance(url, str) and "${" not in url and not _HTTP.match(url):
+        problems.add((*where, urls[0]), "expected a URL that begins with http:// or https://")
     common: dict[str, Any] = {
         "section": where[0],
         "name": where[1],
         "type": type_,
         "model_name": model,
         "azure_deployment": deployment or (model if azure else None),
-        "base_url": _one_of(urls, values, where, problems),
+        "base_url": url,
         "api_key": _one_of(("api_key",), values, where, problems),
         "toolkit": toolkit,
     }

@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, a line now and then elsewhere, nothing when it is not wanted."""
+"""How far a run is: a bar on a terminal, a line now and then elsewhere, remarks alone when it is not wanted."""
 
 from __future__ import annotations
 
@@ -25,13 +25,17 @@ class Progress(Protocol):
 
 
 class Silent:
-    """No progress."""
+    """No progress; remarks are shown, they are none."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
 
     def __call__(self, count: int, total: int) -> None:
         """Nothing is shown."""
 
     def say(self, line: str) -> None:
-        """Nothing is shown."""
+        """Write a line."""
+        print(line, file=self._file, flush=True)
 
     def close(self) -> None:
         """There is nothing to take away."""
@@ -90,5 +94,5 @@ class Bar:
 def progress_for(file: IO[str], *, wanted: bool) -> Progress:
     """The right one for a stream."""
     if not wanted:
-        return Silent()
+        return Silent(file)
     return Bar(file) if file.isatty() else Lines(file)
