@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from functools import lru_cache
 
 import pytest
@@ -32,3 +33,10 @@ def certificates_read_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(httpcore2, "default_ssl_context", cached)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def an_interrupt_reaches_what_is_started():
+    """Where the tests run in the background, the shell has told them to ignore Ctrl-C, and children would too."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

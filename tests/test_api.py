@@ -319,13 +319,18 @@ from ragparity import aevaluate, evaluate
 
 model = ChatOpenAI(model="m", base_url=sys.argv[1], api_key="k", max_retries=0)
 rows = [{"question": "q", "answer": "x", "ground_truth": "x"}] * 3
+asked = dict(metrics=["AnswerAccuracy"], judge=model)
+found = []
+def keep(results):
+    found.append(results.summary["AnswerAccuracy"]["mean"])
 for _ in range(3):
-    print(evaluate(rows, metrics=["AnswerAccuracy"], judge=model).summary["AnswerAccuracy"]["mean"])
+    keep(evaluate(rows, **asked))
 for _ in range(3):
-    print(asyncio.run(aevaluate(rows, metrics=["AnswerAccuracy"], judge=model)).summary["AnswerAccuracy"]["mean"])
-threads = [threading.Thread(target=lambda: print(evaluate(rows, metrics=["AnswerAccuracy"], judge=model).summary["AnswerAccuracy"]["mean"])) for _ in range(2)]
+    keep(asyncio.run(aevaluate(rows, **asked)))
+threads = [threading.Thread(target=lambda: keep(evaluate(rows, **asked))) for _ in range(2)]
 [one.start() for one in threads]
 [one.join() for one in threads]
+print(*found)
 """
 
 
