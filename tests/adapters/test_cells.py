@@ -141,8 +141,9 @@ def test_a_broken_list_is_one_passage_with_a_note(cell):
 
 
 def test_a_printed_numpy_array_has_no_commas_and_is_not_joined_into_one_passage():
-    numpy = pytest.importorskip("numpy")
-    cell = str(numpy.array(["A.", "it's B."], dtype=object))
+    import numpy as np
+
+    cell = str(np.array(["A.", "it's B."], dtype=object))
     assert cell == """['A.' "it's B."]"""
     sample = read({"contexts": cell})
     assert sample.retrieved_contexts == ("A.", "it's B.")

@@ -288,16 +288,18 @@ def test_whatever_stands_in_a_text_field_becomes_text(value, expected):
 
 
 def test_numbers_of_numpy_and_missing_values_of_pandas_are_plain():
-    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    import numpy as np
+    import pandas as pd
+
     sample = read(
         {
-            "response": numpy.float64(4.0),
-            "question": numpy.int64(7),
-            "reference": pandas.NA,
-            "contexts": numpy.array(["a", "b"], dtype=object),
-            "when": pandas.Timestamp("2025-01-02"),
-            "gone": pandas.NaT,
-            "vector": numpy.array([1.5, math.nan]),
+            "response": np.float64(4.0),
+            "question": np.int64(7),
+            "reference": pd.NA,
+            "contexts": np.array(["a", "b"], dtype=object),
+            "when": pd.Timestamp("2025-01-02"),
+            "gone": pd.NaT,
+            "vector": np.array([1.5, math.nan]),
         }
     )
     assert (sample.response, sample.user_input, sample.reference) == ("4.0", "7", None)

@@ -47,8 +47,9 @@ def test_what_has_no_plain_form_is_a_type_error(value):
 
 
 def test_only_a_missing_value_is_absent():
-    pandas = pytest.importorskip("pandas")
-    assert all(is_absent(value) for value in (None, math.nan, pandas.NA, pandas.NaT))
+    import pandas as pd
+
+    assert all(is_absent(value) for value in (None, math.nan, pd.NA, pd.NaT))
     assert not any(is_absent(value) for value in ("", 0, False, [], "nan", math.inf))
 
 
