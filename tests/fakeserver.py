@@ -67,6 +67,7 @@ from tests.fakewire import (
     refused,
     server_error,
     split,
+    text_of,
     unauthorized,
 )
 from tests.personalities import PERSONALITIES, Personality, azure_refusal, completion, like, refusal_of
@@ -92,11 +93,36 @@ __all__ = [
     "rate_limited",
     "refused",
     "server_error",
+    "stats_of",
     "unauthorized",
 ]
 
 ROUTE = re.compile(r"/(?:openai/)?v1/(\w+(?:/\w+)*)|/openai/deployments/([^/]+)/(\w+(?:/\w+)*)")
 KEEP: Any = object()
+SCHEMA_KEYS = ("response_format", "tools", "nvext", "guided_json", "structured_outputs")
+COUNTERS = (
+    "calls",
+    "embedding_calls",
+    "served",
+    "max_in_flight",
+    "prompt_characters",
+    "schema_characters",
+    "completion_characters",
+    "active_s",
+)
+
+
+def said_characters(choice: dict[str, Any]) -> int:
+    """The length of what one choice of a completion says, arguments of tools included."""
+    message = choice["message"]
+    calls = message.get("tool_calls") or ()
+    return len(message["content"] or "") + sum(len(one["function"]["arguments"]) for one in calls)
+
+
+def stats_of(base_url: str) -> dict[str, Any]:
+    """The counters of the server at this address."""
+    with urllib.request.urlopen(base_url.removesuffix("/v1") + "/stats") as response:  # noqa: S310  # loopback
+        return json.load(response)
 
 
 class FakeServer:
@@ -117,6 +143,9 @@ class FakeServer:
 
     `requests` are all requests in order of arrival; `calls` and `embedding_calls` count those to the two
     endpoints, rejected ones included; `max_in_flight` is the most that were handled at the same time.
+    `prompt_characters` are those of all chat messages, `schema_characters` those of the schemas and tools beside
+    them (as JSON), `completion_characters` those of all that was said, `active_s` the seconds from the arrival of
+    the first request to the end of the last answer.
     """
 
     def __init__(
@@ -152,7 +181,9 @@ class FakeServer:
         """Forget requests, counters and problems; with a new `reply`, start it. Open requests go on."""
         self.requests: list[Request] = []
         self.calls = self.embedding_calls = 0
+        self.prompt_characters = self.schema_characters = self.completion_characters = 0
         self.max_in_flight = self.in_flight
+        self._first_arrival = self._last_answer = 0.0
         self.problems: list[BaseException] = []
         if reply is not KEEP:
             self.reply = reply
@@ -223,6 +254,7 @@ class FakeServer:
             self.in_flight += 1
             return None
         self.served += 1
+        self._first_arrival = self._first_arrival or request.arrived
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)
         request.in_flight = self.in_flight
@@ -239,10 +271,16 @@ class FakeServer:
         """A request is over."""
         self.in_flight -= 1
         request.status, request.answered = status, time.monotonic()
+        if request.path != "/stats":
+            self._last_answer = request.answered
+
+    @property
+    def active_s(self) -> float:
+        return max(0.0, self._last_answer - self._first_arrival)
 
     def stats(self) -> dict[str, Any]:
         """The counters."""
-        return {name: getattr(self, name) for name in ("calls", "embedding_calls", "served", "max_in_flight")}
+        return {name: getattr(self, name) for name in COUNTERS}
 
     def _answer(self, request: Request) -> Answer:
         match = ROUTE.fullmatch(request.path)
@@ -266,6 +304,9 @@ class FakeServer:
         if not isinstance(body, dict):
             return self._send(request, bad_request(message="We could not parse the JSON body of your request."))
         request.body = body
+        if endpoint == "chat/completions":
+            self.prompt_characters += sum(len(text_of(one.get("content"))) for one in request.messages)
+            self.schema_characters += sum(len(json.dumps(body[key])) for key in SCHEMA_KEYS if body.get(key))
         if error := self._no_access(request, endpoint):
             return self._send(request, error)
         if endpoint == "models":
@@ -351,6 +392,7 @@ class FakeServer:
             pieces = (encoded(error_body(str(reply.content), "server_error")),)
         else:
             body = completion(request, reply, self.personality, identifier)
+            self.completion_characters += sum(map(said_characters, body["choices"]))
             if request.body.get("stream"):
                 headers["content-type"] = "text/event-stream"
                 pieces = events(body, request)
@@ -389,8 +431,7 @@ class ServerProcess:
 
     def stats(self) -> dict[str, Any]:
         """The counters of the server."""
-        with urllib.request.urlopen(self.base_url.removesuffix("/v1") + "/stats") as response:  # noqa: S310  # loopback
-            return json.load(response)
+        return stats_of(self.base_url)
 
 
 def main(arguments: Iterable[str] | None = None) -> None:

@@ -34,6 +34,7 @@ from tests.fakeserver import (
     rate_limited,
     refused,
     server_error,
+    stats_of,
     unauthorized,
 )
 from tests.fakewire import first_tokens
@@ -196,6 +197,36 @@ def test_the_brain_can_be_exchanged_and_the_counters_reset():
         server.reset(reply=["newer"])
         assert (server.calls, server.requests, server.max_in_flight) == (0, [], 0)
         assert said(server, ask()) == "newer"
+
+
+def test_characters_of_prompts_schemas_and_answers_are_counted_until_the_reset():
+    schema = {"type": "object", "properties": {}}
+    tool = {"type": "function", "function": {"name": "say", "parameters": schema}}
+    shape = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+    parts = [{"role": "system", "content": "abc"}, {"role": "user", "content": [{"type": "text", "text": "dé"}]}]
+    with FakeServer(reply=lambda request: {"a": 1} if request.tool else "four") as server:
+        send(server, {"model": "m", "messages": parts, "n": 2})
+        assert (server.prompt_characters, server.schema_characters) == (3 + 2, 0)
+        assert server.completion_characters == 2 * len("four")
+        server.reset()
+        send(server, ask("x" * 7, tools=[tool]))
+        send(server, ask("y", response_format=shape))
+        assert server.prompt_characters == 7 + 1
+        assert server.schema_characters == len(json.dumps([tool])) + len(json.dumps(shape))
+        assert server.completion_characters == len('{"a": 1}') + len("four")
+        server.reset()
+        assert (server.prompt_characters, server.schema_characters, server.completion_characters) == (0, 0, 0)
+
+
+def test_a_server_is_active_from_its_first_request_to_its_last_answer():
+    with FakeServer(reply="4") as server:
+        active = []
+        for _ in range(2):
+            said(server, ask())
+            time.sleep(0.02)
+            active += [stats_of(server.base_url)["active_s"] for _ in range(2)]
+    assert active[0] == active[1] < active[2] == active[3]  # asking for the counters is no work
+    assert active[2] >= 0.02
 
 
 def test_tokens_are_counted_as_real_tokenisers_count_short_judge_replies():
@@ -468,5 +499,7 @@ def test_the_server_runs_as_a_process_and_tells_its_counters():
         with OpenAI(base_url=server.base_url, api_key="fake") as client:
             reply = client.chat.completions.create(**ask())
         assert reply.choices[0].message.content == "hm</think>\n2"
-        assert server.stats() == {"calls": 1, "embedding_calls": 0, "served": 1, "max_in_flight": 1}
+        seen = server.stats()
+        counted = {name: seen[name] for name in ("calls", "embedding_calls", "served", "max_in_flight")}
+        assert counted == {"calls": 1, "embedding_calls": 0, "served": 1, "max_in_flight": 1}
     assert server.process.returncode == 0
