@@ -137,6 +137,8 @@ def crossvalidate_command(
             found = asyncio.run(_until_terminated(work))
     except (KeyboardInterrupt, asyncio.CancelledError):
         progress.close()
+        if isinstance(folder.result, crossvalidation.Crossvalidation):
+            _print(folder.result.as_json(), as_json=as_json, folder=path)
         _complain(f"cancelled; what was scored is kept in {path}; continue with --resume")
         raise SystemExit(EXIT_CANCELLED) from None
     except ProbeFailed as error:

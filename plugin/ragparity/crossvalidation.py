@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -71,9 +72,22 @@ class Crossvalidation:
     remarks: list[str] = field(default_factory=list)
 
     @property
+    def partial(self) -> str:
+        """That it is about a part of the rows, where the run did not come to its end; else nothing."""
+        if self.finished is None or not (self.finished.cancelled or self.finished.stopped):
+            return ""
+        missing = sum(one.n_not_run for one in self.finished.summaries.values())
+        why = self.finished.stopped or "cancelled"
+        return f"partial: {missing} scores are still to come ({why}); --resume completes it"
+
+    @property
     def agreement(self) -> dict[str, Any]:
-        """The content of `agreement.json`: per metric its backends, pairs, α, and people where there are labels."""
-        return {"tolerance": self.tolerance, "metrics": {name: one.as_json() for name, one in self.comparisons.items()}}
+        """The content of `agreement.json`: per metric its backends, pairs, α, and people where there are labels.
+
+        It begins with `partial` where the run did not come to its end.
+        """
+        metrics = {name: one.as_json() for name, one in self.comparisons.items()}
+        return {**({"partial": self.partial} if self.partial else {}), "tolerance": self.tolerance, "metrics": metrics}
 
     def as_json(self) -> dict[str, Any]:
         """The same with the remarks."""
@@ -276,41 +290,61 @@ async def crossvalidate_file(
     progress: Callable[[int, int], None],
     say: Callable[[str], None],
 ) -> Crossvalidation:
-    """Score everything into the folder, compare, and write `agreement.json` there; raises as `evaluate_file` does."""
+    """Score everything into the folder, compare, and write `agreement.json` there; raises as `evaluate_file` does.
+
+    A run that is cancelled or that a budget ends is compared as far as it came, and marked as partial. What came of it
+    is the `result` of the folder too, for those who see the cancellation only.
+    """
     chosen = [views[0] for views in choice.of(rows, rows.source.count_rows())] if labels else []
     people, remarks = people_of(
         {name: {row.id: column_of(row, name) for row in chosen} for name in labels}, label_scale
     )
     for line in remarks:
         say(line)
-    finished = await evaluation.evaluate_file(
-        field_.plan, rows, folder, choice=choice, limits={}, probing=probing, progress=progress, say=say
-    )
-    n_rows = max((one.n_total for one in finished.summaries.values()), default=0)
-    if n_rows > MANY_ROWS:
-        say(f"comparing the scores of {n_rows:,} rows")
-    seen = (views[0] for views in choice.of(rows, rows.source.count_rows()))
-    terms = replace(terms, clusters=questions_of(seen), replies=replies_in(folder.path))
-    records = by_evaluator(read_records(folder.path))
+
+    def compare_all(finished: Finished) -> Crossvalidation:
+        n_rows = max((one.n_total for one in finished.summaries.values()), default=0)
+        if n_rows > MANY_ROWS:
+            say(f"comparing the scores of {n_rows:,} rows")
+        seen = (views[0] for views in choice.of(rows, rows.source.count_rows()))
+        full = replace(terms, clusters=questions_of(seen), replies=replies_in(folder.path))
+        comparisons = _comparisons(field_, by_evaluator(read_records(folder.path)), full, people)
+        found = Crossvalidation(comparisons, terms.tolerance, finished, [*field_.warnings, *remarks])
+        write_agreement(folder.path, found.as_json())
+        folder.result = found
+        return found
+
+    try:
+        finished = await evaluation.evaluate_file(
+            field_.plan, rows, folder, choice=choice, limits={}, probing=probing, progress=progress, say=say
+        )
+    except asyncio.CancelledError:
+        if folder.result is not None:  # else it had not begun, and an earlier run still stands in the folder
+            with suppress(OSError):
+                compare_all(folder.result)
+        raise
+    return compare_all(finished)
+
+
+def _comparisons(
+    field_: Field, records: Mapping[str, Mapping[str, Record]], terms: Terms, people: People | None
+) -> dict[str, Comparison]:
+    """Every entry on its backends, by name."""
     metrics = {one.entry.name: one.metric for one in field_.plan.evaluators}
-    comparisons = {
+    return {
         group.entry.name: compared(
             group.entry.name,
             [
                 Side(
-                    backend=backend, evaluator=name, metric=metrics[name], records=records.get(name, {}),
-                    threshold=group.entry.threshold,
+                    backend=backend, evaluator=group.evaluators[backend], metric=metrics[group.evaluators[backend]],
+                    records=records.get(group.evaluators[backend], {}), threshold=group.entry.threshold,
                 )
-                for backend, name in group.evaluators.items()
-                if backend not in group.left_out
+                for backend in group.backends
             ],
             terms, people, group.left_out,
         )
         for group in field_.groups
     }  # fmt: skip
-    found = Crossvalidation(comparisons, terms.tolerance, finished, [*field_.warnings, *remarks])
-    write_agreement(folder.path, found.as_json())
-    return found
 
 
 def compared(

@@ -241,6 +241,11 @@ class Summary:
         return len(self.scores)
 
     @property
+    def n_not_run(self) -> int:
+        """Rows that have not met the evaluator."""
+        return self.n_total - self.n_scored - self.undefined.total() - self.errors.total()
+
+    @property
     def mean(self) -> float | None:
         """Mean over the scored rows, or nothing."""
         return math.fsum(self.scores) / len(self.scores) if self.scores else None
@@ -278,7 +283,7 @@ class Summary:
             "n_scored": self.n_scored,
             "n_undefined": n_undefined,
             "n_failed": n_failed,
-            "n_not_run": self.n_total - self.n_scored - n_undefined - n_failed,
+            "n_not_run": self.n_not_run,
             "n_refusals": self.refusals,
             "coverage": self.coverage,
             "mean": mean,

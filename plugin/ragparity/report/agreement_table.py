@@ -38,6 +38,8 @@ def print_agreement(content: Mapping[str, Any], file: IO[str], *, folder: str = 
         for line in content.get("remarks", ()):
             if LEFT_OUT not in line:  # that stands with its metric
                 out.print(wrapped(line, out.width, 0, "yellow"))
+        if partial := content.get("partial"):
+            out.print(wrapped(partial, out.width, 0, "bold yellow"))
         if folder:
             out.print(Text(f"files: {folder} (all pairs, intervals and rows: agreement.json)"))
     file.write("\n".join(line.rstrip() for line in captured.get().split("\n")))
