@@ -511,6 +511,10 @@ def test_an_answer_that_the_metric_can_do_nothing_with_is_forgotten():
         {"llm": {"top_p": 0.5}},
         {"llm": {"extra_body": {"min_p": 0.1}}},
         {"evaluators": {"accuracy": {**runs.ACCURACY["accuracy"], "judge": {"temperature": 0.5}}}},
+        *(
+            {"evaluators": {"accuracy": {**runs.ACCURACY["accuracy"], "judge": judge}}}
+            for judge in ({"language": "German"}, {"prompt": "Be strict."}, {"max_tokens": 12})
+        ),
         {"evaluators": {"accuracy": {**runs.ACCURACY["accuracy"], "reps": 2}}},
     ],
 )

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 Scale = Literal["continuous", "binary"]
 
 REMEDY = "pip install 'ragparity[openevals]', or set backend: native"
+WRAPPER = "1"
+"""Version of what is shown to openevals and read from it; part of every metric's version."""
 BUDGET = 300
 """Tokens of an answer: the reasoning that openevals asks for, and the score."""
 USES: frozenset[Use] = frozenset({"structured"})
@@ -224,7 +226,7 @@ class OpenEvalsBackend:
             raise wrong_value(found, {**error.errors(include_url=False)[0], "loc": ("scale",)}) from None
         if missing := self.missing():
             raise MissingExtra(missing)
-        return OpenEvalsMetric(found, f"openevals {metadata.version('openevals')}", scale)
+        return OpenEvalsMetric(found, f"openevals {metadata.version('openevals')}, wrapping {WRAPPER}", scale)
 
     def _find(self, name: str) -> str:
         known = {alias.casefold(): one for one, rubric in RUBRICS.items() for alias in (one, *rubric.aliases)}

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ragparity import wording
 from ragparity.around import Around, replies_of
 from ragparity.config import OFFLINE
 from ragparity.core.errors import ConfigError
-from ragparity.core.prompt import Prompt
 from ragparity.middleware import Lane, Retrying, RetryingEmbedder
 from ragparity.runner import Evaluator
 from ragparity.spending import Spending
@@ -253,7 +252,7 @@ def adopt_embedder(session: Session, name: str, model: Any, *, concurrency: int,
 
 
 def prompt_digest(metric: Metric) -> str:
-    """A SHA-256 over the prompts of the module that a metric comes from, as 16 hexadecimal digits."""
-    module = importlib.import_module(type(metric).__module__)
-    prompts = sorted(repr(value) for value in vars(module).values() if isinstance(value, Prompt))
-    return hashlib.sha256("\n".join(prompts).encode()).hexdigest()[:16]
+    """A digest over every text that a metric can put into a question; of a wrapped framework, over its version."""
+    if metric.backend == NATIVE:
+        return wording.digest(type(metric))
+    return hashlib.sha256(metric.version.encode()).hexdigest()[: wording.DIGITS]
