@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragparity.core.ports import Scale
 from ragparity_adapters.offline import is_refusal, rating_of, sentences, shared, support, words
+from ragparity_adapters.offline_labels import labelled
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -34,6 +35,8 @@ def known(schema: type[BaseModel]) -> Callable[[Mapping[str, Any]], Filled] | No
             return lambda data: {words_field: "shared words", "score": _by_rubric(data, two_values=two_values)}
         grades = wanted.get("enum", [1, 2, 3, 4, 5])
         return lambda data: {words_field: "shared words", "score": _grade(data, grades)}
+    if fields == {"explanation", "label"}:
+        return labelled(schema)
     return _BY_FIELDS.get(fields)
 
 
