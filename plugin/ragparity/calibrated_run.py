@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ragparity.calibration import calibrate
+from ragparity.calibration import AgainstPeople, calibrate
 from ragparity.core.errors import ConfigError, did_you_mean
 from ragparity.crossvalidation import by_evaluator, people_of, value_at
 from ragparity.folder import MANIFEST, RESULTS, SAMPLES, SUMMARY, read_json, read_records
@@ -16,6 +17,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibratedRun:
+    """The evaluators of a run against people, and remarks in sentences."""
+
+    against: AgainstPeople
+    remarks: Sequence[str] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The content of `calibration.json`: `people`, `evaluators` by name, and `remarks`."""
+        judges = {name: one.as_json() for name, one in self.against.judges.items()}
+        return {"people": self.against.people.as_json(), "evaluators": judges, "remarks": list(self.remarks)}
+
+
 def calibrate_run(
     run: Path,
     labels: Sequence[str],
@@ -23,8 +37,8 @@ def calibrate_run(
     label_scale: tuple[float, float] | None = None,
     thresholds: Mapping[str, float] | None = None,
     seed: int = 0,
-) -> dict[str, Any]:
-    """Every evaluator of a run against the labels in its rows: `people`, `evaluators` by name, and `remarks`.
+) -> CalibratedRun:
+    """Every evaluator of a run against the labels in its rows.
 
     A threshold is the one given here, else that of the eval file. Raises `ConfigError` for a folder that is no run
     with its rows, labels that are none, and a threshold for an evaluator that is not there.
@@ -55,9 +69,9 @@ def calibrate_run(
         found[name] = calibrate(
             name, scores, people, threshold=given.get(name, written.get(name)),
             higher_is_better=one["higher_is_better"], bounds=_bounds(one), clusters=questions, seed=seed,
-        ).as_json()  # fmt: skip
+        )  # fmt: skip
     lines = [*lines, *_missing(evaluators, records)]
-    return {"people": people.as_json(), "evaluators": found, "remarks": lines}
+    return CalibratedRun(against=AgainstPeople(people=people, judges=found), remarks=lines)
 
 
 def _missing(evaluators: Mapping[str, Any], records: Mapping[str, Any]) -> list[str]:

@@ -197,7 +197,7 @@ def _two_people(a: Labels, b: Labels) -> dict[str, Any]:
     return {"a": a.column, "b": b.column, "n": joined.n, **{name: one.as_json() for name, one in found.items()}}
 
 
-# -- a judge against people
+# -- judges against people
 
 STATISTICS = (
     "balanced_accuracy", "raw_agreement", "kappa", "auroc", "spearman", "mean_diff", "mae", "human_pass_rate",
@@ -212,7 +212,8 @@ class Calibration:
     `n` rows have a score and a label; `n_unscored` have a label and no score, `n_unlabelled` a score and no label.
     A score passes from `threshold` on (up to it, where lower is better), a label from the middle of its scale on.
     `spearman` and `auroc` are above 0 and above 1/2 where the better scores go with the better labels. `mean_diff` is
-    score − label, both 0 to 1.
+    score − label, both 0 to 1. `judged` and `human` are the scores and labels of those `n` rows as shares, 0 (bad) to 1
+    (good), `judged_alone` and `human_alone` those of rows that have no other.
     """
 
     evaluator: str
@@ -222,7 +223,12 @@ class Calibration:
     threshold: float
     estimates: Mapping[str, Estimate]
     counts: Mapping[str, Any]
+    higher_is_better: bool = True
     notes: Sequence[str] = ()
+    judged: Sequence[float] = field(default=(), repr=False)
+    human: Sequence[float] = field(default=(), repr=False)
+    judged_alone: Sequence[float] = field(default=(), repr=False)
+    human_alone: Sequence[float] = field(default=(), repr=False)
 
     def as_json(self) -> dict[str, Any]:
         """One flat object."""
@@ -235,6 +241,18 @@ class Calibration:
             "confusion": dict(self.counts),
             "notes": list(self.notes),
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgainstPeople:
+    """Judges by name, each against the same people."""
+
+    people: People
+    judges: Mapping[str, Calibration]
+
+    def as_json(self) -> dict[str, Any]:
+        """The people, and what was found about the judges of a comparison, which are its backends."""
+        return {**self.people.as_json(), "backends": {name: one.as_json() for name, one in self.judges.items()}}
 
 
 def calibrate(
@@ -259,7 +277,7 @@ def calibrate(
     labels = people.shares
     both = [row for row, score in scores.items() if score is not None and row in labels]
     rest = [score for row, score in scores.items() if score is not None and row not in labels]
-    unscored = sum(1 for row, score in scores.items() if score is None and row in labels)
+    unscored = [labels[row] for row, score in scores.items() if score is None and row in labels]
 
     def share(score: float) -> float:
         return (score - low) / (high - low) if higher_is_better else (high - score) / (high - low)
@@ -272,7 +290,8 @@ def calibrate(
     verdicts = [passes(one) for one in given if one is not None]
     human = [labels[row] for row in both]
     good = [int(one >= MIDDLE) for one in human]
-    notes = _notes(len(both), unscored, len(rest), threshold, wall)
+    judged_alone = [share(one) for one in rest]
+    notes = _notes(len(both), len(unscored), len(rest), threshold, wall)
     counts: dict[str, Any] = {}
     if len(both) < LEAST_PAIRS:
         reason = Estimate(why=f"undefined: {len(both)} rows with a score and a label, fewer than {LEAST_PAIRS}")
@@ -295,11 +314,12 @@ def calibrate(
             "judge_pass_rate": proportion(np.array([*verdicts, *others], dtype=np.float64)),
             "corrected_pass_rate": rogan_gladen(others, verdicts, good),
             "human_mean": ppi_mean(human, judged, []),
-            "corrected_mean": ppi_mean(human, judged, [share(one) for one in rest]),
+            "corrected_mean": ppi_mean(human, judged, judged_alone),
         }
     return Calibration(
-        evaluator=evaluator, n=len(both), n_unscored=unscored, n_unlabelled=len(rest), threshold=wall,
-        estimates=estimates, counts=counts, notes=notes,
+        evaluator=evaluator, n=len(both), n_unscored=len(unscored), n_unlabelled=len(rest), threshold=wall,
+        estimates=estimates, counts=counts, higher_is_better=higher_is_better, notes=notes, judged=judged, human=human,
+        judged_alone=judged_alone, human_alone=unscored,
     )  # fmt: skip
 
 

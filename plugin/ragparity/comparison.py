@@ -17,6 +17,7 @@ from ragparity.disagreements import explained
 
 if TYPE_CHECKING:
     from ragparity.agreement import Retest
+    from ragparity.calibration import AgainstPeople
     from ragparity.core.definition import Definition, Relation, ScaleKind
     from ragparity.core.ports import Metric
     from ragparity.disagreements import Row
@@ -27,6 +28,8 @@ TOLERANCE = 0.1
 MOST_ROWS = 200
 """Rows beyond tolerance that are kept for each pair, the largest differences first, and as many without a score."""
 DUST = 1e-9
+AS_SHARES = "the ranges differ, so scores are compared as shares of each range"
+MIRRORED = "{} counts the other way round, so its scores are mirrored"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +107,8 @@ class Pair:
 
     `agreement` is nothing where the two only share a name and nobody insisted. `n_beyond` counts the rows that both
     scored with a difference above the tolerance; `rows` holds them, the largest first, then those that one side alone
-    has scored.
+    has scored. `scores_a` and `scores_b` are the scores by row as they were compared (in one direction, as shares where
+    the ranges differ), `bounds` their ends.
     """
 
     a: str
@@ -120,6 +124,9 @@ class Pair:
     causes: Mapping[str, int] = field(default_factory=dict)
     rows: Sequence[Row] = ()
     notes: Sequence[str] = ()
+    scores_a: Mapping[str, float | None] = field(default_factory=dict, repr=False)
+    scores_b: Mapping[str, float | None] = field(default_factory=dict, repr=False)
+    bounds: tuple[float, float] = (0.0, 1.0)
 
     def as_json(self) -> dict[str, Any]:
         """One flat object: counts, relation, statistics, rows."""
@@ -152,7 +159,7 @@ class Comparison:
     alpha: Estimate | None = None
     alpha_note: str = ""
     retests: Mapping[str, Retest] = field(default_factory=dict)
-    people: Mapping[str, Any] | None = None
+    people: AgainstPeople | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The metric's entry of `agreement.json`."""
@@ -167,7 +174,7 @@ class Comparison:
         if self.alpha is not None:
             content["krippendorff_alpha"] = {**self.alpha.as_json(), "note": self.alpha_note}
         if self.people is not None:
-            content["people"] = dict(self.people)
+            content["people"] = self.people.as_json()
         return content
 
 
@@ -177,7 +184,7 @@ def compare(
     terms: Terms,
     *,
     left_out: Mapping[str, str],
-    people: Mapping[str, Any] | None = None,
+    people: AgainstPeople | None = None,
 ) -> Comparison:
     """Every pair of the sides, Krippendorff's α over those that measure the same, and each side against itself."""
     retests = {one.backend: found for one in sides if (found := one.retest()) is not None}
@@ -210,14 +217,15 @@ def _pair(a: Side, b: Side, terms: Terms, retests: Mapping[str, Retest]) -> Pair
     because = why_related(a.definition, b.definition, (a.name, b.name))
     left, right, notes = _comparable(a, b, related)
     joined = pair(left, right, names=(a.backend, b.backend))
+    bounds = _bounds(a, b, [*joined.a, *joined.b], related)
     counts: dict[str, Any] = {
         "a": a.backend, "b": b.backend, "relation": related, "because": because, "n": joined.n,
         "n_unscored_a": joined.n_unscored_a, "n_unscored_b": joined.n_unscored_b,
+        "scores_a": left, "scores_b": right, "bounds": bounds,
     }  # fmt: skip
     if related == "name" and not terms.force:
         return Pair(**counts, notes=["not compared; --force compares ranks nevertheless"])
     scale, threshold = _scale(a, b, related)
-    bounds = _bounds(a, b, [*joined.a, *joined.b], related)
     groups = _clusters(joined.ids, terms.clusters)
     found = agree(
         joined, scale=scale, relation=related, threshold=threshold, higher_is_better=a.metric.higher_is_better,
@@ -248,32 +256,48 @@ def _pair(a: Side, b: Side, terms: Terms, retests: Mapping[str, Retest]) -> Pair
     )
 
 
+def on_one_scale(sides: Sequence[Side]) -> tuple[dict[str, dict[str, float | None]], list[str]]:
+    """The scores of every backend by row, for one picture of all, and what was done to them, in sentences.
+
+    All are in the direction of the first side, and shares of their ranges where any two are compared as such.
+    """
+    shares = any(_as_shares(a, b, relation(a.definition, b.definition)) for a, b in combinations(sides, 2))
+    found, notes = {}, [AS_SHARES] if shares else []
+    for one in sides:
+        turned = one.metric.higher_is_better is not sides[0].metric.higher_is_better
+        found[one.backend] = _scores(one, shares=shares, turned=turned)
+        notes += [MIRRORED.format(one.backend)] if turned else []
+    return found, notes
+
+
 def _comparable(
     a: Side, b: Side, related: Relation
 ) -> tuple[dict[str, float | None], dict[str, float | None], list[str]]:
     """The scores of both sides on one direction and, where the scales differ, as shares of their ranges."""
-    left, right, notes = a.scores, b.scores, []
-    if _as_shares(a, b, related):
-        left, right = _shares(left, a.metric.bounds), _shares(right, b.metric.bounds)
-        notes.append("the ranges differ, so scores are compared as shares of each range")
-    if a.metric.higher_is_better is not b.metric.higher_is_better:
-        low, high = (0.0, 1.0) if notes else b.metric.bounds
-        if not (math.isfinite(low) and math.isfinite(high)):
-            low = high = 0.0
-        right = {row: None if one is None else low + high - one for row, one in right.items()}
-        notes.append(f"{b.backend} counts the other way round, so its scores are mirrored")
-    return left, right, notes
+    shares = _as_shares(a, b, related)
+    turned = a.metric.higher_is_better is not b.metric.higher_is_better
+    notes = [AS_SHARES] if shares else []
+    notes += [MIRRORED.format(b.backend)] if turned else []
+    return _scores(a, shares=shares, turned=False), _scores(b, shares=shares, turned=turned), notes
+
+
+def _scores(one: Side, *, shares: bool, turned: bool) -> dict[str, float | None]:
+    """The scores of a side, as shares of its range and the other way round where that is wanted."""
+    found, (low, high) = one.scores, one.metric.bounds
+    if not (math.isfinite(low) and math.isfinite(high)):
+        shares, low, high = False, 0.0, 0.0
+    if shares:
+        found = {row: None if score is None else (score - low) / (high - low) for row, score in found.items()}
+        low, high = 0.0, 1.0
+    if turned:
+        found = {row: None if score is None else low + high - score for row, score in found.items()}
+    return found
 
 
 def _as_shares(a: Side, b: Side, related: Relation) -> bool:
     """Whether the ranges of two definitions differ, so that scores are compared as shares of them."""
     finite = all(map(math.isfinite, (*a.metric.bounds, *b.metric.bounds)))
     return related != "same" and a.metric.bounds != b.metric.bounds and finite
-
-
-def _shares(scores: Mapping[str, float | None], bounds: tuple[float, float]) -> dict[str, float | None]:
-    low, high = bounds
-    return {row: None if one is None else (one - low) / (high - low) for row, one in scores.items()}
 
 
 def _scale(a: Side, b: Side, related: Relation) -> tuple[ScaleKind, float | None]:

@@ -223,7 +223,8 @@ def calibrate_command(
     if not labels:
         _stop("--labels FIELD: missing; name the column of the rows that holds people's labels")
     try:
-        content = calibrate_run(run, labels, label_scale=label_scale, thresholds=thresholds, seed=seed)
+        found = calibrate_run(run, labels, label_scale=label_scale, thresholds=thresholds, seed=seed)
+        content = found.as_json()
         (run / CALIBRATION).write_bytes(json_text(content, indent=2) + b"\n")
     except ConfigError as error:
         _stop(*str(error).splitlines())

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ragparity import evaluation, wiring
-from ragparity.calibration import Calibration, Labels, People, calibrate, read_labels
+from ragparity.calibration import AgainstPeople, Calibration, Labels, People, calibrate, read_labels
 from ragparity.comparison import TOLERANCE, Comparison, Side, Terms, compare
 from ragparity.core.errors import ConfigError, UnknownBackend
 from ragparity.definitions import definition_of, is_of_another_api, relation, why_related
@@ -351,11 +351,11 @@ def compared(
     name: str, sides: Sequence[Side], terms: Terms, people: People | None, left_out: Mapping[str, str]
 ) -> Comparison:
     """One metric on its backends, and each of them against people where there are labels."""
-    said = None
+    against = None
     if people is not None:
-        against = {side.backend: against_people(side, people, terms).as_json() for side in sides}
-        said = {**people.as_json(), "backends": against}
-    return compare(name, sides, terms, left_out=left_out, people=said)
+        judges = {side.backend: against_people(side, people, terms) for side in sides}
+        against = AgainstPeople(people=people, judges=judges)
+    return compare(name, sides, terms, left_out=left_out, people=against)
 
 
 def against_people(side: Side, people: People, terms: Terms) -> Calibration:
