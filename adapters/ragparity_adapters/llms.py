@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from ragparity.core.errors import ConfigError, MissingExtra, did_you_mean
+from ragparity.core.values import plain
 from ragparity_adapters import access, providers
+from ragparity_adapters.held_secrets import layers
 
 if TYPE_CHECKING:
     from langchain_core.language_models.chat_models import BaseChatModel
@@ -200,6 +203,20 @@ def from_model(model: BaseChatModel, name: str = "judge") -> Endpoint:
     )
     said = f"{type(model).__name__}/{label}{where}{settings}"
     return Endpoint(model, name=name, identity=said, token_param=_param_for(url if isinstance(url, str) else None))
+
+
+def settings_on(model: Any) -> dict[str, Any]:
+    """What was set on a model object that was made elsewhere, and on what is around it, in plain types.
+
+    Keys, clients and other objects are left out.
+    """
+    found: dict[str, Any] = {}
+    for one in layers(model):
+        shown = {name for name, field in getattr(type(one), "model_fields", {}).items() if not field.exclude}
+        for name in shown & getattr(one, "model_fields_set", set()) - {"bound", "config"}:
+            with suppress(TypeError):  # it has no plain form
+                found[name] = plain(getattr(one, name))
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _param_for(url: str | None) -> TokenParam:

@@ -10,12 +10,14 @@ import asyncio
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragparity import runner, wiring
+from ragparity.around import Around, replies_of
 from ragparity.catalogue import split_name
 from ragparity.core.errors import ConfigError, MissingExtra, did_you_mean
 from ragparity.core.policy import Policies
@@ -27,8 +29,8 @@ from ragparity.runner import Evaluator
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
 
-    from ragparity.config import JudgeSettings
-    from ragparity.core.ports import Metric
+    from ragparity.config import Cache, JudgeSettings
+    from ragparity.core.ports import Judge, Metric
     from ragparity.core.row import Row
     from ragparity.results import Record
     from ragparity_adapters.endpoint import Endpoint
@@ -124,6 +126,7 @@ async def aevaluate(
     thresholds: Mapping[str, float] | None = None,
     retries: int = 3,
     reps: int = 1,
+    cache: str | Path | Mapping[str, Any] | None = None,
     max_concurrency: int = 16,
 ) -> Results:
     """Score rows with metrics on the caller's event loop.
@@ -134,42 +137,46 @@ async def aevaluate(
     is nested. `judge_options`: keys of the `judge` block of an eval file (`output`, `max_tokens`, `temperature`,
     `timeout_s`, `reasoning`, `structured`, `price`, `language`). `thresholds`: by name of the metric; then each
     scored row has passed or not. `retries` are attempts after the first; `reps` repeats every score and takes the
-    mean; `max_concurrency` is the number of judge calls in flight.
+    mean. `cache`: the path of a file that keeps replies and vectors, or the `cache` block of an eval file
+    (`{"path": "judge.sqlite", "mode": "replay"}`). `max_concurrency` is the number of judge calls in flight.
 
     Raises `ConfigError` before the first call for a metric, keyword, judge or row source that cannot work. A row
     that cannot be scored raises nothing: its record says why.
     """
     _at_least(1, reps=reps, max_concurrency=max_concurrency)
     _at_least(0, retries=retries)
-    evaluators, endpoint = bind(
-        metrics, judge=judge, embedder=embedder, policies=_policies(policies), judge_options=judge_options or {},
-        thresholds=thresholds or {}, retries=retries, reps=reps, concurrency=max_concurrency,
-    )  # fmt: skip
-    for evaluator in evaluators:
-        if isinstance(evaluator.metric, Prepared):
-            await asyncio.to_thread(evaluator.metric.prepare)
-    read = wiring.read_python_rows(rows, fields)
-    started = datetime.now(UTC)
     records: list[Record] = []
     kept: list[Row] = []
+    started = datetime.now(UTC)
+    with closing(Around(replies=replies_of(_cache(cache)))) as around:
+        evaluators, endpoint = bind(
+            metrics, judge=judge, embedder=embedder, policies=_policies(policies), judge_options=judge_options or {},
+            thresholds=thresholds or {}, retries=retries, reps=reps, concurrency=max_concurrency, around=around,
+        )  # fmt: skip
+        for evaluator in evaluators:
+            if isinstance(evaluator.metric, Prepared):
+                await asyncio.to_thread(evaluator.metric.prepare)
+        read = wiring.read_python_rows(rows, fields)
 
-    def remembered() -> Iterator[Sequence[Row]]:
-        for views in read():
-            kept.append(views[0])
-            yield views
+        def remembered() -> Iterator[Sequence[Row]]:
+            for views in read():
+                kept.append(views[0])
+                yield views
 
-    try:
-        await runner.run(remembered(), evaluators, lambda one, _tally: records.append(one), concurrency=max_concurrency)
-    finally:
-        if endpoint is not None:
-            await endpoint.aclose()
+        try:
+            await runner.run(
+                remembered(), evaluators, lambda one, _tally: records.append(one), concurrency=max_concurrency
+            )
+        finally:
+            if endpoint is not None:
+                await endpoint.aclose()
     if not kept:
         raise ConfigError("rows: there are none; expected at least one row")
     order = {one.name: number for number, one in enumerate(evaluators)}
     records.sort(key=lambda one: (one.row, order[one.evaluator]))
     finished = Finished(
         {one.name: summary_of(one) for one in evaluators},
-        findings=list(endpoint.findings.said) if endpoint is not None else [],
+        findings=[*(endpoint.findings.said if endpoint is not None else ()), *around.said()],
     )
     for summary in finished.summaries.values():
         summary.n_total = len(kept)
@@ -198,6 +205,18 @@ def _policies(said: Policies | Mapping[str, Any] | None) -> Policies:
     return Policies(**section.model_dump()) if section is not None else Policies()
 
 
+def _cache(said: str | Path | Mapping[str, Any] | None) -> Cache:
+    """A cache block, checked as that of an eval file is; a path alone is read and written."""
+    from ragparity.config import Cache
+    from ragparity.config.problems import Problems, read
+
+    problems = Problems()
+    block = {"path": said, "mode": "read_write"} if isinstance(said, str | Path) else said or {}
+    section = read(Cache, block, ("cache",), problems)
+    problems.stop()
+    return section or Cache()
+
+
 def _judge_settings(said: Mapping[str, Any]) -> JudgeSettings:
     """A judge block, checked as that of an eval file is; what only an eval file can use is refused."""
     from ragparity.config import JudgeSettings
@@ -224,15 +243,17 @@ def bind(
     retries: int,
     reps: int,
     concurrency: int,
+    around: Around,
 ) -> tuple[list[Evaluator], Endpoint | None]:
     """Evaluators named after their metrics, and the endpoint of the judge that was made; raises `ConfigError`."""
     if isinstance(metrics, str | Mapping) or not isinstance(metrics, Sequence) or not metrics:
         raise ConfigError('metrics: expected a list of at least one metric, e.g. metrics=["Faithfulness"]')
     said = _judge_settings(judge_options)
-    asked, endpoint = (
-        (None, None) if judge is None else wiring.judge_from(judge, concurrency, retries, wiring.judge_options(said))
-    )
-    embeds = None if embedder is None else wiring.embedder_from(embedder, concurrency, retries)
+    asked: Judge | None = None
+    endpoint: Endpoint | None = None
+    if judge is not None:
+        asked, endpoint = wiring.judge_from(judge, concurrency, retries, wiring.judge_options(said), around)
+    embeds = None if embedder is None else wiring.embedder_from(embedder, concurrency, retries, around)
     evaluators: dict[str, Evaluator] = {}
     for one in metrics:
         name, metric = _metric(one)
@@ -327,6 +348,7 @@ def evaluate(
     thresholds: Mapping[str, float] | None = None,
     retries: int = 3,
     reps: int = 1,
+    cache: str | Path | Mapping[str, Any] | None = None,
     max_concurrency: int = 16,
 ) -> Results:
     """`aevaluate` for code that is not async: the same arguments, run on a background loop.
@@ -338,7 +360,7 @@ def evaluate(
     return on_background_loop(
         aevaluate(
             rows, metrics, judge=judge, embedder=embedder, fields=fields, policies=policies,
-            judge_options=judge_options, thresholds=thresholds, retries=retries, reps=reps,
+            judge_options=judge_options, thresholds=thresholds, retries=retries, reps=reps, cache=cache,
             max_concurrency=max_concurrency,
         )
     )  # fmt: skip

@@ -70,8 +70,7 @@ class Replies:
             self._reader = connect(path, write=self._may_write)
         except sqlite3.Error as error:
             if mode == "replay":
-                where = "eval.general.ragparity.cache"
-                text = f"{where}: replay needs the stored replies, but {path} cannot be read ({error})"
+                text = f"cache {path}: replay needs the stored replies, but they cannot be read ({error})"
                 raise ConfigError(text) from error
             self._may_write = False
             self._warn(f"cannot be used ({error}); every question is asked")

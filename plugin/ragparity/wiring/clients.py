@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ragparity import wording
-from ragparity.around import Around, replies_of
+from ragparity.around import Around, model_settings, replies_of
 from ragparity.config import OFFLINE
 from ragparity.core.errors import ConfigError
 from ragparity.middleware import Lane, Retrying, RetryingEmbedder
@@ -172,13 +172,12 @@ def bare_judge(session: Session, one: Planned, longest_s: float) -> Judge:
 
 
 def bound_judge(
-    endpoint: Endpoint, lane: Lane, *, retries: int, options: Mapping[str, Any], around: Around | None = None,
-    settings: str = "", price: tuple[float, float] | None = None,
+    endpoint: Endpoint, lane: Lane, *, retries: int, options: Mapping[str, Any], around: Around, settings: str = "",
+    price: tuple[float, float] | None = None,
 ) -> Judge:  # fmt: skip
     """An endpoint under the options of one evaluator, behind its lane, with retries and what stands around them."""
     from ragparity_adapters.langchain import JudgeOptions, LangChainJudge
 
-    around = around or Around()
     judge = around.metered(LangChainJudge(endpoint, JudgeOptions(**options)), endpoint.name, price)
     return around.judge(Retrying(judge, lane, retries), settings)
 
@@ -201,7 +200,9 @@ def _embedder(plan: Plan, session: Session, one: Planned, concurrency: int) -> E
 # -- models that were made elsewhere
 
 
-def judge_from(model: Any, concurrency: int, retries: int, options: Mapping[str, Any]) -> tuple[Judge, Endpoint | None]:
+def judge_from(
+    model: Any, concurrency: int, retries: int, options: Mapping[str, Any], around: Around
+) -> tuple[Judge, Endpoint | None]:
     """A judge from a LangChain chat model, from `"offline"`, or from something that is a judge already.
 
     The endpoint is that of a chat model; whoever asked for it closes it.
@@ -211,25 +212,27 @@ def judge_from(model: Any, concurrency: int, retries: int, options: Mapping[str,
 
         return OfflineJudge(), None
     if callable(getattr(model, "ask", None)):
-        judge: Judge = model
-        return judge, None
+        return model if around.replies is None else around.judge(model), None
     if not hasattr(model, "ainvoke"):
         raise ConfigError(f'judge: expected a LangChain chat model or "offline", got {type(model).__name__}')
     endpoint = llms.from_model(model)
-    judge = bound_judge(endpoint, Lane("judge", concurrency), retries=retries, options=options)
+    settings = model_settings(llms.settings_on(model), ())
+    judge = bound_judge(
+        endpoint, Lane("judge", concurrency), retries=retries, options=options, around=around, settings=settings
+    )
     return judge, endpoint
 
 
-def embedder_from(model: Any, concurrency: int, retries: int) -> Embedder:
+def embedder_from(model: Any, concurrency: int, retries: int, around: Around) -> Embedder:
     """An embedder from LangChain embeddings, from `"offline"`, or from something that is an embedder already."""
     if isinstance(model, str) and model == OFFLINE:
         return embeddings.HashingEmbedder()
     if callable(getattr(model, "embed", None)):
-        embedder: Embedder = model
-        return embedder
+        return model if around.replies is None else around.embedder(model)
     if not hasattr(model, "aembed_documents"):
         raise ConfigError(f'embedder: expected LangChain embeddings or "offline", got {type(model).__name__}')
-    return RetryingEmbedder(embeddings.from_embeddings(model), Lane("embedder", concurrency), retries)
+    made = RetryingEmbedder(embeddings.from_embeddings(model), Lane("embedder", concurrency), retries)
+    return around.embedder(made, model_settings(llms.settings_on(model), ()))
 
 
 def adopt_llm(session: Session, name: str, model: Any) -> None:
