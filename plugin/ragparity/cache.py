@@ -25,6 +25,7 @@ from ragparity.cache_file import COLUMNS, WAITS_S, connect
 from ragparity.core.errors import ConfigError, NotCached
 from ragparity.core.ports import Answer, Rating, Structured, Usage
 from ragparity.questions import Asked, asked, vector_asked
+from ragparity.wrapper import Wrapper
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -267,23 +268,18 @@ def _difference(asked_now: Asked, stored: tuple[Any, ...]) -> str:
 # -- judges and embedders with a memory
 
 
-class Cached:
+class Cached(Wrapper["Judge"]):
     """A judge that is asked only what is not stored. A stored answer is no call and costs no tokens."""
 
     def __init__(self, judge: Judge, replies: Replies, settings: str = "") -> None:
-        self._judge = judge
+        super().__init__(judge)
         self._replies = replies
         self._settings = settings
-
-    @property
-    def identity(self) -> str:
-        """That of the judge within."""
-        return self._judge.identity
 
     async def ask(self, question: Question, tally: Tally) -> Answer:
         """The stored answer, or the judge's; raises `NotCached` where nobody may be asked."""
         if question.complaint:
-            return await self._judge.ask(question, tally)
+            return await self.within.ask(question, tally)
         parts = asked(self.identity, self._settings, question)
         stored = self._replies.find(parts.key)
         if stored is not None:
@@ -297,7 +293,7 @@ class Cached:
             self._replies.unreadable()
         if self._replies.mode == "replay":
             raise _not_cached(self._replies, parts)
-        answer = await self._judge.ask(question, tally)
+        answer = await self.within.ask(question, tally)
         value = as_json(answer, question.shape)
         if value is not None:
             self._replies.keep(parts, value)
@@ -305,18 +301,13 @@ class Cached:
         return answer
 
 
-class CachedEmbedder:
+class CachedEmbedder(Wrapper["Embedder"]):
     """An embedder that is asked only for the vectors that are not stored, each text once."""
 
     def __init__(self, embedder: Embedder, replies: Replies, settings: str = "") -> None:
-        self._embedder = embedder
+        super().__init__(embedder)
         self._replies = replies
         self._settings = settings
-
-    @property
-    def identity(self) -> str:
-        """That of the embedder within."""
-        return self._embedder.identity
 
     async def embed(self, texts: Sequence[str], tally: Tally) -> list[list[float]]:
         """Vectors in the order of the texts; raises `NotCached` where nobody may be asked."""
@@ -326,7 +317,7 @@ class CachedEmbedder:
         if missing and self._replies.mode == "replay":
             raise _not_cached(self._replies, parts[missing[0]])
         if missing:
-            for text, vector in zip(missing, await self._embedder.embed(missing, tally), strict=True):
+            for text, vector in zip(missing, await self.within.embed(missing, tally), strict=True):
                 known[text] = vector
                 self._replies.keep(parts[text], vector)
         return [known[text] for text in texts]

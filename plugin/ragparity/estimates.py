@@ -16,6 +16,7 @@ from ragparity.config import OFFLINE
 from ragparity.core.policy import admit
 from ragparity.core.ports import RATED_WITH_REASON, Structured
 from ragparity.spending import about_tokens, cost_of
+from ragparity.wrapper import Wrapper
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -129,18 +130,13 @@ def remarks(estimates: Mapping[str, Estimate], budget: Budget) -> list[str]:
     return lines
 
 
-class Listening:
+class Listening(Wrapper["Judge"]):
     """A judge that measures what it is asked."""
 
     def __init__(self, judge: Judge) -> None:
-        self._judge = judge
+        super().__init__(judge)
         self.questions = 0
         self.tokens = 0
-
-    @property
-    def identity(self) -> str:
-        """That of the judge within."""
-        return self._judge.identity
 
     async def ask(self, question: Question, tally: Tally) -> Answer:
         """The answer of the judge within."""
@@ -150,7 +146,7 @@ class Listening:
         self.tokens += about_tokens(text) + FORMAT_RULE
         if isinstance(question.shape, Structured):
             self.tokens += about_tokens(json.dumps(question.shape.schema.model_json_schema()))
-        return await self._judge.ask(question, tally)
+        return await self.within.ask(question, tally)
 
 
 async def tokens_per_question(evaluators: Sequence[Evaluator], rows: Iterable[Sequence[Row]]) -> dict[str, float]:

@@ -25,6 +25,7 @@ from ragparity.core.errors import (
     MalformedVerdict,
     Truncated,
 )
+from ragparity.wrapper import Wrapper
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -228,7 +229,7 @@ def _again(cause: JudgeError) -> JudgeError:
     return type(cause)(str(cause), kind=cause.kind, judge=cause.judge, attempts=0, retryable=False)
 
 
-class Retrying:
+class Retrying(Wrapper["Judge"]):
     """Puts a question again where that can change the answer, `retries` times after the first attempt.
 
     A reply that could not be used is put again with what was wrong with it, in place of an earlier complaint, so that
@@ -237,42 +238,32 @@ class Retrying:
     """
 
     def __init__(self, judge: Judge, lane: Lane, retries: int) -> None:
-        self._judge = judge
+        super().__init__(judge)
         self._lane = lane
         self._retries = retries
-
-    @property
-    def identity(self) -> str:
-        """That of the judge within."""
-        return self._judge.identity
 
     async def ask(self, question: Question, tally: Tally) -> Answer:
         """An answer, or the error of the last attempt."""
 
         async def put(complaint: str) -> Answer:
-            return await self._judge.ask(question.again(complaint) if complaint else question, tally)
+            return await self.within.ask(question.again(complaint) if complaint else question, tally)
 
         return await _persist(self._lane, self._retries, put)
 
 
-class RetryingEmbedder:
+class RetryingEmbedder(Wrapper["Embedder"]):
     """The same for an embedder."""
 
     def __init__(self, embedder: Embedder, lane: Lane, retries: int) -> None:
-        self._embedder = embedder
+        super().__init__(embedder)
         self._lane = lane
         self._retries = retries
-
-    @property
-    def identity(self) -> str:
-        """That of the embedder within."""
-        return self._embedder.identity
 
     async def embed(self, texts: Sequence[str], tally: Tally) -> list[list[float]]:
         """Vectors, or the error of the last attempt."""
 
         async def put(_complaint: str) -> list[list[float]]:
-            return await self._embedder.embed(texts, tally)
+            return await self.within.embed(texts, tally)
 
         return await _persist(self._lane, self._retries, put)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ragparity.core.errors import JudgeError
 from ragparity.core.ports import Tally
 from ragparity.questions import asked, digest
+from ragparity.wrapper import Wrapper
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -90,41 +91,31 @@ class Flights:
         tally.forget += flight.tally.forget
 
 
-class SingleFlight:
+class SingleFlight(Wrapper["Judge"]):
     """A judge that is asked the same question once at a time."""
 
     def __init__(self, judge: Judge, flights: Flights, settings: str = "") -> None:
-        self._judge = judge
+        super().__init__(judge)
         self._flights = flights
         self._settings = settings
-
-    @property
-    def identity(self) -> str:
-        """That of the judge within."""
-        return self._judge.identity
 
     async def ask(self, question: Question, tally: Tally) -> Answer:
         """The judge's answer, or the one that is on its way to somebody else."""
         if question.complaint:
-            return await self._judge.ask(question, tally)
+            return await self.within.ask(question, tally)
         key = asked(self.identity, self._settings, question).key
-        return await self._flights.share(key, lambda own: self._judge.ask(question, own), tally)
+        return await self._flights.share(key, lambda own: self.within.ask(question, own), tally)
 
 
-class SingleFlightEmbedder:
+class SingleFlightEmbedder(Wrapper["Embedder"]):
     """The same for an embedder: the same texts asked for at once are one request."""
 
     def __init__(self, embedder: Embedder, flights: Flights, settings: str = "") -> None:
-        self._embedder = embedder
+        super().__init__(embedder)
         self._flights = flights
         self._settings = settings
-
-    @property
-    def identity(self) -> str:
-        """That of the embedder within."""
-        return self._embedder.identity
 
     async def embed(self, texts: Sequence[str], tally: Tally) -> list[list[float]]:
         """The vectors, or those that are on their way to somebody else."""
         key = digest(["vectors", self.identity, self._settings, *texts])
-        return await self._flights.share(key, lambda own: self._embedder.embed(texts, own), tally)
+        return await self._flights.share(key, lambda own: self.within.embed(texts, own), tally)

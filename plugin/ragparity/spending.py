@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ragparity.core.errors import BudgetSpent, ConfigError, did_you_mean
 from ragparity.core.ports import Tally
+from ragparity.wrapper import Wrapper
 
 if TYPE_CHECKING:
     from ragparity.core.ports import Answer, Judge, Question
@@ -133,21 +134,16 @@ class Spending:
             self.said.append(line)
 
 
-class Metered:
+class Metered(Wrapper["Judge"]):
     """A judge whose calls are counted against a budget. Once it is spent, no call goes out any more."""
 
     def __init__(
         self, judge: Judge, spending: Spending, *, name: str = "the judge", price: tuple[float, float] | None = None
     ) -> None:
-        self._judge = judge
+        super().__init__(judge)
         self._spending = spending
         self._name = name
         self._price = price
-
-    @property
-    def identity(self) -> str:
-        """That of the judge within."""
-        return self._judge.identity
 
     async def ask(self, question: Question, tally: Tally) -> Answer:
         """The judge's answer; raises `BudgetSpent`."""
@@ -158,7 +154,7 @@ class Metered:
             raise
         own, raw = Tally(), ""
         try:
-            answer = await self._judge.ask(question, own)
+            answer = await self.within.ask(question, own)
             raw = answer.raw
             return answer
         finally:
