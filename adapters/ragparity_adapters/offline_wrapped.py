@@ -67,6 +67,10 @@ def _claims(text: str) -> list[str]:
     return [] if is_refusal(text) else [one for one in sentences(text) if words(one)]
 
 
+def _sentences(data: Mapping[str, Any], name: str) -> list[str]:
+    return [one for one in sentences(_text(data, name)) if words(one)]
+
+
 def _classifications(data: Mapping[str, Any]) -> Filled:
     """Whether each topic is allowed, or each sentence of the answer attributable to the context."""
     if isinstance(topics := data.get("topics"), list):
@@ -91,6 +95,27 @@ def _classes(data: Mapping[str, Any]) -> Filled:
         "TP": [piece(one) for one in right],
         "FP": [piece(one) for one in answer if one not in right],
         "FN": [piece(one) for one in truth if not support(one, answer)[0]],
+    }
+
+
+def _yes_or_no(data: Mapping[str, Any]) -> Filled:
+    """A verdict in words on each claim, statement or passage that is shown, or on each sentence of a text."""
+    contexts = [str(one) for one in data.get("contexts", ())]
+    if isinstance(claims := data.get("claims"), list):
+        judged = [(str(one), support(str(one), contexts)[0]) for one in claims]
+    elif isinstance(statements := data.get("statements"), list):
+        judged = [(str(one), shared(_text(data, "question"), str(one)) >= MET) for one in statements]
+    elif "context" in data:
+        judged = [(one, shared(_text(data, "question"), one) >= MET) for one in _sentences(data, "context")]
+    elif "question" in data or "response" in data:
+        whole = _text(data, "reference", "response")
+        judged = [(one, any(shared(part, whole) >= MET for part in sentences(one))) for one in contexts]
+    else:
+        judged = [(one, support(one, contexts)[0]) for one in _sentences(data, "reference")]
+    return {
+        "verdicts": [
+            {"statement": text, "reason": "shared words", "verdict": "yes" if held else "no"} for text, held in judged
+        ]
     }
 
 
@@ -167,6 +192,8 @@ def _same_query(data: Mapping[str, Any]) -> bool:
 _BY_FIELDS: dict[frozenset[str], Callable[[Mapping[str, Any]], Filled]] = {
     frozenset({"statements"}): _statements,
     frozenset({"claims"}): lambda data: {"claims": _claims(_text(data, "response"))},
+    frozenset({"truths"}): lambda data: {"truths": _sentences(data, "contexts")},
+    frozenset({"verdicts"}): _yes_or_no,
     frozenset({"classifications"}): _classifications,
     frozenset({"entities"}): _entities,
     frozenset({"TP", "FP", "FN"}): _classes,
