@@ -2,7 +2,7 @@
 
 Importing takes seconds, so a plan is made without it: `missing` reads the version of the installed package. Left to
 itself DeepEval counts what is measured and sends it, makes a folder `.deepeval`, and copies `.env` files and the keys
-of that folder into the environment. Four variables keep it from that. They stay set, since it reads some of them again
+of that folder into the environment. Variables keep it from that; they stay set, since it reads some of them again
 whenever it measures.
 """
 
@@ -34,9 +34,12 @@ QUIET = {
     "DEEPEVAL_TELEMETRY_OPT_OUT": "1",
     "DEEPEVAL_DISABLE_DOTENV": "1",
     "DEEPEVAL_DISABLE_LEGACY_KEYFILE": "1",
+    "DEEPEVAL_UPDATE_WARNING_OPT_IN": "0",
     "DEEPEVAL_GRPC_LOGGING": "1",
+    "CONFIDENT_TRACE_INTERNAL": "0",
 }
-"""The last one is no wish for a log: it keeps DeepEval from setting two variables of gRPC."""
+"""`DEEPEVAL_GRPC_LOGGING` is no wish for a log: it keeps DeepEval from setting two variables of gRPC. The last one
+keeps the questions to the judge out of a trace that the caller makes with DeepEval."""
 CANNOT_IMPORT = (ImportError, AttributeError, TypeError, ValueError, RuntimeError, SyntaxError, OSError)
 """What goes wrong when installed packages do not fit each other."""
 

@@ -114,16 +114,16 @@ class DeepEvalMetric:
                 return Scored(float(metric.score), None, detail)
             return outcome(self.name, metric, sample, kit.policies, about)
         except JudgeError as error:
-            error.detail = {**error.detail, **about}
-            raise
+            failed = error
         except (deepeval.error, *CANNOT_SCORE) as error:
-            if session.error is not None:  # DeepEval has words of its own for some errors of a judge
-                session.error.detail = {**session.error.detail, **about}
-                raise session.error from error
-            text = f"{self.entry.class_name} of DeepEval cannot score this row: {_said(error)}"
-            raise SampleError(text) from error
+            if session.error is None:
+                text = f"{self.entry.class_name} of DeepEval cannot score this row: {_said(error)}"
+                raise SampleError(text) from error
+            failed = session.error  # DeepEval has words of its own for some errors of a judge
         finally:
             await session.close()
+        failed.detail = {**failed.detail, **about}
+        raise failed
 
     def prepare(self) -> None:
         """Import DeepEval and build the class once; raises `MissingExtra` or `ConfigError`."""
