@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types format all bench clean
+.PHONY: help demo test lint types format all bench matrix clean
 
 help:  ## print this help
 	@echo "make TARGET, with TARGET one of"
@@ -49,7 +49,10 @@ format: $(STAMPS)/lint  ## format the code
 bench: $(STAMPS)/test  ## measure speed and cost; every figure is a ratio within one run
 	$(BIN)/python -m tests.benchmarks
 
+matrix:  ## install and try every extra, toolkit and Python in environments of their own; ONLY="base ragas" for some
+	$(PYTHON) -m tests.matrix $(ONLY)
+
 all: lint types test demo  ## everything that must hold before a change is done
 
 clean:  ## remove the environment and what runs leave behind
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis out dist build
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .matrix out dist build
