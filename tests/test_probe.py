@@ -223,6 +223,81 @@ def test_a_large_run_begins_with_a_probe_and_keeps_what_it_found():
     assert without < 10
 
 
+BUDGET = "eval.general.ragparity.budget.calls"
+
+
+def summary():
+    return json.loads(Path("out/summary.json").read_text(encoding="utf-8"))
+
+
+def test_the_calls_of_a_probe_have_a_line_of_their_own():
+    with FakeServer(lambda request: "4" if "Rate" in request.system else None) as server:
+        eval_file(ACCURACY | SIMILARITY, server, rows=120)
+        done = run("eval", "eval.yml", "--quiet")
+        calls, vectors = server.calls, server.embedding_calls
+    found = summary()
+    assert found["evaluators"]["accuracy"]["calls"] == 240 == calls - 1
+    assert found["evaluators"]["similarity"]["embedding_calls"] == vectors - 1
+    assert (found["probe"]["calls"], found["probe"]["embedding_calls"], found["probe"]["cost"]) == (1, 1, None)
+    assert found["probe"]["input_tokens"] > 0 and found["probe"]["embedding_tokens"] > 0
+    spent = found["probe"]
+    assert (
+        f"probe before the first row: 1 calls, {spent['input_tokens']} / {spent['output_tokens']} tokens in / out; "
+        f"vectors: 1 requests, {spent['embedding_tokens']} tokens"
+    ) in done.output
+
+
+def test_a_probe_has_its_price():
+    price = {"input_per_1m": 1_000_000, "output_per_1m": 0}
+    with FakeServer("4") as server:
+        eval_file(ACCURACY, server, rows=120)
+        settings = ("--override", "eval.general.ragparity.judges.judge.price", json.dumps(price))
+        assert run("eval", "eval.yml", "--quiet", *settings).exit_code == 0
+    assert summary()["probe"]["cost"] == summary()["probe"]["input_tokens"] > 0
+
+
+def test_a_small_run_has_no_such_line():
+    with FakeServer("4") as server:
+        eval_file(ACCURACY, server)
+        assert "probe" not in run("eval", "eval.yml", "--quiet").output
+    assert "probe" not in summary()
+
+
+@pytest.mark.parametrize("calls", [0, 1, 2, 7])
+def test_a_budget_is_kept_with_the_probe(calls):
+    with FakeServer() as server:
+        eval_file(ACCURACY | FAITHFULNESS, server, rows=120)
+        done = run("eval", "eval.yml", "--quiet", "--override", BUDGET, str(calls))
+        assert server.calls == calls
+    assert done.exit_code == 1 and f"stopped: the budget of {calls} calls is spent" in done.output
+    found = summary()
+    asked = found.get("probe", {"calls": 0})["calls"]
+    made = sum(one["calls"] for one in found["evaluators"].values())
+    assert asked + made <= calls, "the calls of rows that were not finished count nowhere"
+    assert asked == min(calls, 2)
+
+
+def test_a_budget_that_is_spent_says_nothing_about_a_model():
+    cached = ("--override", "eval.general.ragparity.cache.mode", "read_write")
+    with FakeServer("4") as server:
+        eval_file(ACCURACY, server, rows=120)
+        assert run("eval", "eval.yml", "--quiet", "--no-probe", *cached).exit_code == 0
+        server.reset("4")
+        done = run("eval", "eval.yml", "--quiet", *cached, "--override", BUDGET, "0")
+        assert server.calls == 0
+    assert done.exit_code == 0, done.output
+    assert summary()["evaluators"]["accuracy"]["n_scored"] == 120, "all of it was stored"
+    assert "probe" not in summary()
+    assert json.loads(Path("out/manifest.json").read_text(encoding="utf-8"))["probe"][0]["status"] == "not asked"
+
+
+def test_the_command_is_not_bound_by_the_budget_of_the_runs():
+    with FakeServer("4") as server:
+        eval_file(ACCURACY, server)
+        assert run("probe", "eval.yml", "--override", BUDGET, "0").exit_code == 0
+        assert server.calls == 1
+
+
 def test_a_failed_probe_stops_a_large_run_before_anything_is_written():
     with FakeServer(api_key="right") as server:
         eval_file(ACCURACY, server, rows=120)

@@ -7,8 +7,9 @@ import hashlib
 import importlib
 import math
 from collections.abc import Sequence
+from contextvars import ContextVar
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ragparity.core.errors import ConfigError, MissingExtra, did_you_mean
 from ragparity.core.text import words as split_words
@@ -43,7 +44,7 @@ class LangChainEmbedder:
         timeout_s: float = 60.0,
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self._embeddings = embeddings
+        self._embeddings = _counted(embeddings)
         self._secrets = secrets_of(embeddings)
         self._close = close
         self._name = name
@@ -62,14 +63,18 @@ class LangChainEmbedder:
 
     async def embed(self, texts: Sequence[str], tally: Tally) -> list[list[float]]:
         """One vector per text; raises a `JudgeError`."""
-        tally.embedding_calls += 1
+        requests: list[int | None] = []
+        before = _requests.set(requests)
         task = asyncio.ensure_future(self._embeddings.aembed_documents(list(texts)))
+        _requests.reset(before)
         try:
             await asyncio.wait({task}, timeout=self._timeout_s)
             if not task.done():
                 raise foreign_errors.timed_out(self._name, self._timeout_s)
         finally:
             task.cancel()
+            for tokens in requests or [None]:
+                tally.embedding(tokens)
         if (error := task.exception()) is not None:
             known = foreign_errors.translate(error, self._name, secrets=self._secrets)
             raise known or error from error
@@ -77,6 +82,40 @@ class LangChainEmbedder:
         if len(vectors) != len(texts):
             raise foreign_errors.wrong_count(self._name, len(texts), len(vectors))
         return vectors
+
+
+_requests: ContextVar[list[int | None]] = ContextVar("requests")
+"""The tokens of every request that the present call of `embed` has made; `None` where the server did not say."""
+
+
+class _CountingClient:
+    """The client of OpenAI-style embeddings, which keeps the counts that LangChain drops."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    async def create(self, **request: Any) -> Any:
+        """What the client gives."""
+        requests = _requests.get()
+        number = len(requests)
+        requests.append(None)
+        try:
+            response = await self._client.create(**request)
+        except Exception as error:
+            if foreign_errors.status_of(error) is not None:  # a refusal costs no tokens
+                requests[number] = 0
+            raise
+        usage = response.get("usage") if isinstance(response, dict) else getattr(response, "usage", None)
+        tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else getattr(usage, "prompt_tokens", None)
+        requests[number] = tokens if isinstance(tokens, int) and tokens >= 0 else None
+        return response
+
+
+def _counted(embeddings: Any) -> Any:
+    """The embeddings, OpenAI-style ones as a copy whose requests are counted with their tokens."""
+    if any(cls.__name__ == "OpenAIEmbeddings" for cls in type(embeddings).__mro__):
+        return embeddings.model_copy(update={"async_client": _CountingClient(embeddings.async_client)})
+    return embeddings
 
 
 class HashingEmbedder:
@@ -89,7 +128,7 @@ class HashingEmbedder:
 
     async def embed(self, texts: Sequence[str], tally: Tally) -> list[list[float]]:
         """One vector of `DIMENSIONS` values per text; zero for a text without words."""
-        tally.embedding_calls += 1
+        tally.embedding(0)
         return [_hashed(text) for text in texts]
 
 

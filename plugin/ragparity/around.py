@@ -14,7 +14,7 @@ from ragparity.cache import Cached, CachedEmbedder, Replies
 from ragparity.config.masking import is_secret_name, masked
 from ragparity.questions import settings_of
 from ragparity.single_flight import Flights, SingleFlight, SingleFlightEmbedder
-from ragparity.spending import Metered, Spending
+from ragparity.spending import Metered, MeteredEmbedder, Spending
 
 if TYPE_CHECKING:
     from ragparity.config import Cache
@@ -35,6 +35,10 @@ class Around:
     def metered(self, judge: Judge, name: str, price: tuple[float, float] | None) -> Judge:
         """A judge whose calls count against the budget; it belongs inside the retries."""
         return Metered(judge, self.spending, name=name, price=price)
+
+    def metered_embedder(self, embedder: Embedder, name: str, price: float | None) -> Embedder:
+        """The same for an embedder; without a price nothing about it can be counted."""
+        return embedder if price is None else MeteredEmbedder(embedder, self.spending, name=name, price=price)
 
     def judge(self, judge: Judge, settings: str = "") -> Judge:
         """A judge with a memory, asked the same once at a time; it belongs outside the retries."""

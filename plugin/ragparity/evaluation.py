@@ -17,7 +17,7 @@ from ragparity import estimates, runner, wiring
 from ragparity.core.errors import ConfigError
 from ragparity.folder import SUMMARY, read_json
 from ragparity.gate import Check, Limits, judge_gate
-from ragparity.probe import LARGE, before_a_run
+from ragparity.probe import LARGE, before_a_run, spent_on
 from ragparity.results import Record, Summary, Troubles
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def summary_of(one: Evaluator) -> Summary:
         judge=one.judge_identity,
         higher_is_better=one.metric.higher_is_better,
         price=one.price,
+        embedding_price=one.embedding_price,
     )
 
 
@@ -82,7 +83,10 @@ class Choice:
 
 @dataclass(slots=True)
 class Finished:
-    """What a run came to. `cancelled` says that it was stopped before its end, `stopped` by which budget."""
+    """What a run came to. `cancelled` says that it was stopped before its end, `stopped` by which budget.
+
+    `probe` is what the questions before the first row cost, which no evaluator counts.
+    """
 
     summaries: dict[str, Summary]
     checks: list[Check] = field(default_factory=list)
@@ -91,6 +95,7 @@ class Finished:
     troubles: Troubles = field(default_factory=Troubles)
     cancelled: bool = False
     stopped: str = ""
+    probe: dict[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The content of `summary.json`."""
@@ -100,6 +105,8 @@ class Finished:
         }
         if self.stopped:
             content["stopped"] = self.stopped
+        if self.probe:
+            content["probe"] = self.probe
         if self.slices:
             content["slices"] = {
                 column: {
@@ -254,7 +261,7 @@ async def evaluate_file(
             raise
 
     try:
-        manifest |= await _probe(plan, session, rows, total, say) if probing else {}
+        manifest |= await _probe(plan, session, rows, total, say, done=done) if probing else {}
         for one in folder.begin(manifest, run.wanted(chosen()), run.renewed):
             run.reuse(one)
         progress(run.count, meetings)
@@ -271,12 +278,13 @@ async def evaluate_file(
 
 
 async def _probe(
-    plan: Plan, session: wiring.Session, rows: Rows, total: int, say: Callable[[str], None]
+    plan: Plan, session: wiring.Session, rows: Rows, total: int, say: Callable[[str], None], *, done: Finished
 ) -> dict[str, Any]:
-    """What the models of a large run show when they are asked one small thing, for the manifest."""
+    """What the models of a large run show when they are asked one small thing, for the manifest; its cost is noted."""
     if not _is_worth_a_probe(plan, rows, total):
         return {}
     probed, remarks = await before_a_run(plan, session)
+    done.probe = spent_on(probed)
     for line in remarks:
         say(f"warning: {line}")
     return {"probe": [one.as_json() for one in probed]}

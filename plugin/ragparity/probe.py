@@ -1,8 +1,8 @@
 """One cheap question to every llm entry and embedder that an evaluator uses, before many are asked.
 
 What a probe finds out (the way to ask for structure, the token parameter, whether the judge thinks) stays with the
-endpoint, so a run that follows begins with it. A probe goes past the cache and the budget: it is about the
-endpoint and not about an answer.
+endpoint, so a run that follows begins with it. A probe goes past the cache: it is about the endpoint and not about an
+answer. It counts in the budget of its run, and what it cost has a line of its own, since no row has caused it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from pydantic import BaseModel
 
 from ragparity import wiring
 from ragparity.config import OFFLINE
-from ragparity.core.errors import EvaluationError, JudgeError, JudgeUnavailable
+from ragparity.core.errors import BudgetSpent, EvaluationError, JudgeError, JudgeUnavailable
 from ragparity.core.ports import RATING_TOKENS, Answer, Question, Rating, Scale, Structured, Tally, Text
 from ragparity.core.prompt import Prompt
+from ragparity.spending import cost_of, cost_of_vectors
 from ragparity.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -90,11 +91,25 @@ class Probed:
     dimensions: int | None = None
     notes: list[str] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
+    price: tuple[float, float] | None = None
+    embedding_price: float | None = None
 
     @property
-    def status(self) -> Literal["ok", "partly", "failed"]:
-        """Whether everything that is needed of the entry worked, a part of it, or nothing."""
+    def status(self) -> Literal["ok", "partly", "failed", "not asked"]:
+        """Whether everything that is needed of the entry worked, a part of it, or nothing.
+
+        Where the budget was spent before an answer, it is not known.
+        """
+        if not self.worked and not self.failed:
+            return "not asked"
         return "failed" if not self.worked else "partly" if self.failed else "ok"
+
+    @property
+    def cost(self) -> float | None:
+        """What the probe of this entry cost, where its price is known."""
+        if self.section == "llms":
+            return cost_of(self.tally.input_tokens, self.tally.output_tokens, self.price)
+        return cost_of_vectors(self.tally.embedding_tokens, self.embedding_price)
 
     def lines(self) -> list[str]:
         """What did not work, one line for each cause."""
@@ -129,6 +144,21 @@ class Probed:
         }
 
 
+def spent_on(found: Sequence[Probed]) -> dict[str, Any] | None:
+    """Calls and tokens of a probe, for the summary; its cost where every price is known. `None`: nothing was asked."""
+    total, costs = Tally(), [one.cost for one in found]
+    for one in found:
+        total.add(one.tally)
+    if not total.calls + total.embedding_calls:
+        return None
+    known = [cost for cost in costs if cost is not None]
+    names = ("calls", "embedding_calls", "input_tokens", "output_tokens", "embedding_tokens")
+    return {
+        **{name: getattr(total, name) for name in names},
+        "cost": math.fsum(known) if len(known) == len(costs) else None,
+    }
+
+
 async def probe(plan: Plan, session: Session) -> list[Probed]:
     """Ask every entry that an evaluator of the plan uses, all at the same time; entries in the order of their use."""
     llms: dict[str, list[Planned]] = {}
@@ -145,8 +175,12 @@ async def probe(plan: Plan, session: Session) -> list[Probed]:
 
 
 async def before_a_run(plan: Plan, session: Session) -> tuple[list[Probed], list[str]]:
-    """Probe, and say what works in part only; raises `ProbeFailed` where an entry cannot be used at all."""
+    """Probe, and say what works in part only; raises `ProbeFailed` where an entry cannot be used at all.
+
+    A budget that is too small for a probe does not end the run: what is stored costs nothing.
+    """
     found = await probe(plan, session)
+    session.around.spending.stopped = ""
     if dead := [line for one in found if one.status == "failed" for line in one.lines()]:
         raise ProbeFailed("\n".join(dead))
     return found, [line for one in found if one.status == "partly" for line in one.lines()]
@@ -156,7 +190,8 @@ async def before_a_run(plan: Plan, session: Session) -> tuple[list[Probed], list
 
 
 async def _llm(session: Session, name: str, users: Sequence[Planned]) -> Probed:
-    result = Probed(section="llms", name=name, evaluators=tuple(one.entry.name for one in users))
+    evaluators = tuple(one.entry.name for one in users)
+    result = Probed(section="llms", name=name, evaluators=evaluators, price=users[0].price)
     asked_by = {shape: one for one in reversed(users) for shape in _shapes(one)}
     for shape in _QUESTIONS:
         if shape in asked_by:
@@ -188,6 +223,8 @@ async def _put(shape: ShapeName, judge: Judge, lane: Lane, result: Probed, *, fi
     prompt, wanted, budget = _QUESTIONS[shape]
     try:
         answer = await _answer(Question(prompt, wanted, budget), judge, lane, result)
+    except BudgetSpent:
+        return  # which says nothing about the entry
     except JudgeError as error:
         result.failed[shape] = str(error).removeprefix(f"{result.name}: ")
         result.kinds.append(error.kind)
@@ -226,12 +263,16 @@ async def _answer(question: Question, judge: Judge, lane: Lane, result: Probed) 
 
 
 async def _embedder(session: Session, name: str, users: Sequence[Planned]) -> Probed:
-    result = Probed(section="embedders", name=name, evaluators=tuple(one.entry.name for one in users))
+    evaluators = tuple(one.entry.name for one in users)
+    price = next(one.embedding_price for one in session.evaluators if one.name == evaluators[0])
+    result = Probed(section="embedders", name=name, evaluators=evaluators, embedding_price=price)
     embedder: Embedder = session.bare_embedders[name]
     result.identity = embedder.identity
     began = time.monotonic()
     try:
         vectors = await embedder.embed(["Oslo is a city.", "Vectors have one length."], result.tally)
+    except BudgetSpent:
+        return result
     except JudgeError as error:
         result.failed["embedding"] = str(error).removeprefix(f"{name}: ")
         result.kinds.append(error.kind)

@@ -57,8 +57,9 @@ def probe_command(*, file: Path, overrides: tuple[tuple[str, str], ...], backend
 async def _probed(plan: Plan) -> list[Probed]:
     from ragparity import wiring
     from ragparity.probe import probe
+    from ragparity.spending import Budget
 
-    session = wiring.open_session(plan)
+    session = wiring.open_session(plan, budget=Budget())
     try:
         return await probe(plan, session)
     finally:

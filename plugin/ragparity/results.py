@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ragparity.core.outcome import Failed, Outcome, Scored, Status, Undefined
+from ragparity.core.ports import known_sum
 from ragparity.core.student import t_quantile
 from ragparity.core.values import plain, whole
 from ragparity.repetitions import Repetitions
-from ragparity.spending import cost_of
+from ragparity.spending import cost_of, cost_of_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 AT_THRESHOLD = 1e-9
 """A score this close below a threshold has reached it: it differs by float rounding only."""
 
+
+COUNTS = ("calls", "cached_calls", "shared_calls", "embedding_calls")
+TOKENS = ("input_tokens", "output_tokens", "embedding_tokens")
+"""Sums that are unknown as soon as a part is."""
+TOKENS_WITHIN = ("reasoning_tokens", "cached_tokens")
+"""Tokens among those above, as far as they are reported."""
+SPENT = (*COUNTS, *TOKENS, *TOKENS_WITHIN)
+"""What a record and a summary say about calls and tokens, by the names of a `Tally`."""
 
 DEEPEST = 8
 """Levels at which the parts of a value that has no plain form are still looked at one by one."""
@@ -96,8 +105,10 @@ class Record:
     calls: int = 0
     cached_calls: int = 0
     shared_calls: int = 0
+    embedding_calls: int = 0
     input_tokens: int | None = 0
     output_tokens: int | None = 0
+    embedding_tokens: int | None = 0
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
     seconds: float = 0.0
@@ -130,13 +141,7 @@ class Record:
             "error": failed
             and {"kind": failed.kind, "message": failed.message, "raw": failed.raw, "attempts": failed.attempts},
             "judge": self.judge,
-            "calls": self.calls,
-            "cached_calls": self.cached_calls,
-            "shared_calls": self.shared_calls,
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "reasoning_tokens": self.reasoning_tokens,
-            "cached_tokens": self.cached_tokens,
+            **{name: getattr(self, name) for name in SPENT},
             "seconds": round(self.seconds, 4),
             "row": self.row,
             "key": self.key,
@@ -153,9 +158,8 @@ class Record:
             outcome = Undefined(line["why"], line["reason"], line["detail"])
         else:
             outcome = Failed(error["kind"], error["message"], error["attempts"], error["raw"], line["detail"])
-        copied = ("row", "id", "key", "evaluator", "metric", "backend", "judge", "passed", "calls", "input_tokens")
-        more = ("output_tokens", "reasoning_tokens", "cached_tokens", "seconds", "cached_calls", "shared_calls")
-        return cls(outcome=outcome, **{name: line[name] for name in (*copied, *more) if name in line})
+        copied = ("row", "id", "key", "evaluator", "metric", "backend", "judge", "passed", "seconds", *SPENT)
+        return cls(outcome=outcome, **{name: line[name] for name in copied if name in line})
 
 
 def record(
@@ -168,10 +172,7 @@ def record(
         passed = reaches(outcome.value, threshold, higher_is_better=higher_is_better)
     return Record(
         row=row, id=id, key=key, evaluator=evaluator, metric=metric, backend=backend, judge=judge,
-        outcome=outcome, passed=passed,
-        calls=tally.calls, cached_calls=tally.cached_calls, shared_calls=tally.shared_calls,
-        input_tokens=tally.input_tokens, output_tokens=tally.output_tokens,
-        reasoning_tokens=tally.reasoning_tokens, cached_tokens=tally.cached_tokens, seconds=seconds,
+        outcome=outcome, passed=passed, seconds=seconds, **{name: getattr(tally, name) for name in SPENT},
     )  # fmt: skip
 
 
@@ -204,11 +205,14 @@ class Summary:
     calls: int = 0
     cached_calls: int = 0
     shared_calls: int = 0
+    embedding_calls: int = 0
     input_tokens: int | None = 0
     output_tokens: int | None = 0
+    embedding_tokens: int | None = 0
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
     price: tuple[float, float] | None = None
+    embedding_price: float | None = None
     repetitions: Repetitions = field(default_factory=Repetitions)
 
     def add(self, one: Record) -> None:
@@ -226,12 +230,11 @@ class Summary:
         if one.passed is not None:
             self.judged_passed += 1
             self.passed += one.passed
-        for name in ("calls", "cached_calls", "shared_calls"):
+        for name in COUNTS:
             setattr(self, name, getattr(self, name) + getattr(one, name))
-        for name in ("input_tokens", "output_tokens"):
-            seen, so_far = getattr(one, name), getattr(self, name)
-            setattr(self, name, None if seen is None or so_far is None else so_far + seen)
-        for name in ("reasoning_tokens", "cached_tokens"):
+        for name in TOKENS:
+            setattr(self, name, known_sum(getattr(self, name), getattr(one, name)))
+        for name in TOKENS_WITHIN:
             if (seen := getattr(one, name)) is not None:
                 setattr(self, name, (getattr(self, name) or 0) + seen)
 
@@ -257,8 +260,17 @@ class Summary:
 
     @property
     def cost(self) -> float | None:
-        """Tokens at the price of the judge; nothing without a price or where tokens are unknown."""
-        return cost_of(self.input_tokens, self.output_tokens, self.price)
+        """Tokens at the prices of judge and embedder; nothing without a price or where tokens are unknown.
+
+        What an embedder without a price costs is not in it.
+        """
+        judged = cost_of(self.input_tokens, self.output_tokens, self.price)
+        if self.embedding_price is None:
+            return judged
+        if self.price is None and not self.calls:
+            judged = 0.0
+        vectors = cost_of_vectors(self.embedding_tokens, self.embedding_price)
+        return None if judged is None or vectors is None else judged + vectors
 
     def stderr(self) -> float | None:
         """s/√n with the sample standard deviation, absent under two scored rows."""
@@ -294,13 +306,7 @@ class Summary:
             "max": max(self.scores, default=None),
             "passed": self.passed if self.judged_passed else None,
             "repetitions": self.repetitions.as_json(),
-            "calls": self.calls,
-            "cached_calls": self.cached_calls,
-            "shared_calls": self.shared_calls,
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "reasoning_tokens": self.reasoning_tokens,
-            "cached_tokens": self.cached_tokens,
+            **{name: getattr(self, name) for name in SPENT},
             "cost": self.cost,
             "errors": dict(self.errors),
             "undefined": dict(self.undefined),

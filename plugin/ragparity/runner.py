@@ -43,9 +43,9 @@ DRAWS_PER_REPETITION = 1000
 class Evaluator:
     """One entry of the eval file, bound to what it needs.
 
-    `price` is for a million input and output tokens; `view` says which reading of a row it uses, where evaluators
-    map columns differently; `settings` are those of the models that their identities do not name, and the wording of
-    the metric's prompts.
+    `price` is for a million input and output tokens, `embedding_price` for a million of an embedder; `view` says
+    which reading of a row it uses, where evaluators map columns differently; `settings` are those of the models that
+    their identities do not name, and the wording of the metric's prompts.
     """
 
     name: str
@@ -56,6 +56,7 @@ class Evaluator:
     reps: int = 1
     threshold: float | None = None
     price: tuple[float, float] | None = None
+    embedding_price: float | None = None
     view: int = 0
     settings: str = ""
 

@@ -16,7 +16,9 @@ from ragparity.core.ports import Tally
 from ragparity.wrapper import Wrapper
 
 if TYPE_CHECKING:
-    from ragparity.core.ports import Answer, Judge, Question
+    from collections.abc import Sequence
+
+    from ragparity.core.ports import Answer, Embedder, Judge, Question
 
 PER_PRICE = 1_000_000
 """Tokens that a price is for."""
@@ -35,6 +37,11 @@ def cost_of(input_tokens: int | None, output_tokens: int | None, price: tuple[fl
     return (input_tokens * price[0] + output_tokens * price[1]) / PER_PRICE
 
 
+def cost_of_vectors(tokens: int | None, price: float | None) -> float | None:
+    """The same for an embedder, which writes nothing."""
+    return cost_of(tokens, 0, None if price is None else (price, 0.0))
+
+
 def about_tokens(text: str) -> int:
     """An estimate of the tokens of a text: a quarter of its bytes in UTF-8.
 
@@ -46,10 +53,10 @@ def about_tokens(text: str) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Limits of a run: calls to judges, tokens read and written by them, and their cost. `None` is no limit.
+    """Limits of a run: calls to judges, tokens read and written by them, and cost. `None` is no limit.
 
-    A budget is for one start: what an earlier start of a resumed run has spent is not counted. Vectors are not
-    counted either: endpoints do not say what they cost.
+    A budget is for one start: its probe counts, what an earlier start of a resumed run has spent does not. Calls and
+    tokens are those of judges alone; requests for vectors count only in the cost, where their embedder has a price.
     """
 
     calls: int | None = None
@@ -109,9 +116,29 @@ class Spending:
             return f"the budget of {limits.calls} calls is spent"
         if limits.tokens is not None and self.tokens >= limits.tokens:
             return f"the budget of {limits.tokens} tokens is spent ({self.tokens} used)"
-        if limits.cost is not None and self.cost >= limits.cost:
-            return f"the budget of {limits.cost:g} is spent ({self.cost:.6g} used)"
-        return ""
+        return self._cost_spent()
+
+    def _cost_spent(self) -> str:
+        limit = self.budget.cost
+        return (
+            f"the budget of {limit:g} is spent ({self.cost:.6g} used)"
+            if limit is not None and self.cost >= limit
+            else ""
+        )
+
+    def admit_vectors(self) -> None:
+        """Let a request for vectors go out; raises `BudgetSpent` where the limit of cost is reached."""
+        if told := self._cost_spent():
+            self.stopped = self.stopped or told
+            raise BudgetSpent(told, attempts=0)
+
+    def count_vectors(self, tally: Tally, price: float, texts: Sequence[str], name: str) -> None:
+        """Count a request for vectors that was let out and has ended."""
+        tokens = tally.embedding_tokens
+        if tokens is None:
+            tokens = tally.embedding_calls * sum(about_tokens(text) for text in texts)
+            self._say_estimated(name)
+        self.cost += cost_of_vectors(tokens, price) or 0.0
 
     def count(self, tally: Tally, price: tuple[float, float] | None, question: Question, raw: str, name: str) -> None:
         """Count a call that was let out and has ended."""
@@ -159,4 +186,28 @@ class Metered(Wrapper["Judge"]):
             return answer
         finally:
             self._spending.count(own, self._price, question, raw, self._name)
+            tally.add(own)
+
+
+class MeteredEmbedder(Wrapper["Embedder"]):
+    """An embedder whose requests count in the cost of a run. Once that is spent, none goes out any more."""
+
+    def __init__(self, embedder: Embedder, spending: Spending, *, name: str, price: float) -> None:
+        super().__init__(embedder)
+        self._spending = spending
+        self._name = name
+        self._price = price
+
+    async def embed(self, texts: Sequence[str], tally: Tally) -> list[list[float]]:
+        """The embedder's vectors; raises `BudgetSpent`."""
+        try:
+            self._spending.admit_vectors()
+        except BudgetSpent as spent:
+            tally.stopped, spent.judge = str(spent), self.identity
+            raise
+        own = Tally()
+        try:
+            return await self.within.embed(texts, own)
+        finally:
+            self._spending.count_vectors(own, self._price, texts, self._name)
             tally.add(own)

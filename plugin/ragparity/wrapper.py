@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-if TYPE_CHECKING:
-    from ragparity.core.ports import Embedder, Judge
+from ragparity.core.ports import Embedder, Judge
 
-W = TypeVar("W", "Judge", "Embedder")
+W = TypeVar("W", Judge, Embedder)
 
 
 class Wrapper(Generic[W]):
     """Something around a judge or an embedder, under the identity of what is `within`."""
+
+    within: W
 
     def __init__(self, within: W) -> None:
         self.within = within

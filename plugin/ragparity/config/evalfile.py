@@ -60,7 +60,7 @@ _NAMED = (
     ("embedders",),
     ("eval", "evaluators"),
     ("eval", "evaluators", "*", "metric"),
-    *((*_RUN, part) for part in ("fields", "judges", "gate")),
+    *((*_RUN, part) for part in ("fields", "judges", "embedders", "gate")),
 )
 """Places whose keys are names that a user chose; `*` is any one key."""
 
@@ -353,6 +353,10 @@ class _Assembly:
         for name in run.judges:
             if name not in judges:
                 self._unknown_name((*_RUN, "judges", name), "no entry of llms has this name", judges)
+        embedders = {*_mapping(self.tree.get("embedders")), OFFLINE}
+        for name in run.embedders:
+            if name not in embedders:
+                self._unknown_name((*_RUN, "embedders", name), "no entry of embedders has this name", embedders)
         for name, gate in run.gate.items():
             where = (*_RUN, "gate", name)
             if name not in all_evaluators:

@@ -63,6 +63,18 @@ class JudgeSettings(Section):
         return self.model_dump(exclude_unset=True)
 
 
+class EmbedderPrice(Section):
+    """What an embedder costs, in the currency of the judges' prices."""
+
+    input_per_1m: Number = Field(ge=0, description="a price per million tokens read, 0 or more")
+
+
+class EmbedderSettings(Section):
+    """What a run should know about an embedder."""
+
+    price: EmbedderPrice | None = None
+
+
 class Cache(Section):
     """Judge replies on disk. `replay` asks nobody: a question without a stored reply is an error."""
 
@@ -78,7 +90,7 @@ class Save(Section):
 
 
 class BudgetSection(Section):
-    """Limits of one start of a run. `cost` is in the currency of the judges' prices."""
+    """Limits of one start of a run, its probe included; `cost` is in the currency of the prices."""
 
     calls: Whole | None = Field(None, ge=0, description="a whole number of judge calls, 0 or more")
     tokens: Whole | None = Field(None, ge=0, description="a whole number of tokens, read and written, 0 or more")
@@ -104,6 +116,7 @@ class RunSettings(Section):
     backend: Word | None = Field(None, description="the name of a backend")
     fields: dict[str, Word] = Field(default_factory=dict, description="a mapping of field to path, both text")
     judges: dict[str, JudgeSettings] = Field(default_factory=dict)
+    embedders: dict[str, EmbedderSettings] = Field(default_factory=dict)
     cache: Cache = Field(default_factory=Cache)
     save: Save = Field(default_factory=Save)
     budget: BudgetSection = Field(default_factory=BudgetSection)

@@ -171,11 +171,17 @@ class Answer:
     usage: Usage = field(default_factory=Usage)
 
 
+def known_sum(one: int | None, other: int | None) -> int | None:
+    """The sum of two counts; unknown where one of them is."""
+    return None if one is None or other is None else one + other
+
+
 @dataclass(slots=True)
 class Tally:
     """What one sample and one metric cost. Every request counts, the failed ones too.
 
-    Token counts are sums over the calls that report them; they become `None` once a call does not.
+    Token counts are sums over the calls that report them; they become `None` once a call does not. Those of an
+    embedder are kept apart: they have another price, and are many.
     `cached_calls` are answers that came from the cache, `shared_calls` those that somebody else's call brought at
     the same time: neither is a call, and neither costs tokens. `stopped` says why no further call may be made, once
     a budget is spent: then nothing is recorded for this sample and metric. `forget` holds what makes a cache forget
@@ -188,6 +194,7 @@ class Tally:
     shared_calls: int = 0
     input_tokens: int | None = 0
     output_tokens: int | None = 0
+    embedding_tokens: int | None = 0
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
     stopped: str = ""
@@ -200,11 +207,17 @@ class Tally:
         self.calls += 1
         self._tokens(usage)
 
+    def embedding(self, tokens: int | None) -> None:
+        """Count one request to an embedder."""
+        self.embedding_calls += 1
+        self.embedding_tokens = known_sum(self.embedding_tokens, tokens)
+
     def add(self, other: Tally) -> None:
         """Count all that another tally holds."""
         for name in ("calls", "embedding_calls", "cached_calls", "shared_calls"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self._tokens(other)
+        self.embedding_tokens = known_sum(self.embedding_tokens, other.embedding_tokens)
         self.stopped = self.stopped or other.stopped
         self.notes += other.notes
         self.replies += other.replies
@@ -212,8 +225,7 @@ class Tally:
 
     def _tokens(self, seen_in: Usage | Tally) -> None:
         for name in ("input_tokens", "output_tokens"):
-            seen, so_far = getattr(seen_in, name), getattr(self, name)
-            setattr(self, name, None if seen is None or so_far is None else so_far + seen)
+            setattr(self, name, known_sum(getattr(self, name), getattr(seen_in, name)))
         for name in ("reasoning_tokens", "cached_tokens"):
             seen = getattr(seen_in, name)
             if seen is not None:

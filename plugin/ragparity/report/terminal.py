@@ -152,7 +152,7 @@ def _print_all(finished: Finished, out: Console, folder: str) -> None:
         if one["mean"] is None:
             out.print(Text(f"{name}: no row was scored", style="red"))
     print_judges(evaluators.values(), out)
-    for line in (*_answers_without_calls(evaluators.values()), *_repetitions(evaluators)):
+    for line in (*_beside_the_table(evaluators.values(), content.get("probe")), *_repetitions(evaluators)):
         out.print(wrapped(line, out.width, 0))
     for check in finished.checks:
         out.print(Text(f"gate: {check.sentence()}", style="green" if check.passed else "red"))
@@ -171,8 +171,8 @@ def print_judges(evaluators: Iterable[Mapping[str, Any]], out: Console) -> None:
         out.print(Text(said, style="yellow"))
 
 
-def _answers_without_calls(evaluators: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """How many answers came from the cache or with somebody else's call, where there are any."""
+def _beside_the_table(evaluators: Iterable[Mapping[str, Any]], probe: Mapping[str, Any] | None) -> Iterator[str]:
+    """Answers without a call of their own, requests for vectors, calls that belong to no row: where there are any."""
     every = list(evaluators)
     calls, cached, shared = (
         sum(one.get(name, 0) for one in every) for name in ("calls", "cached_calls", "shared_calls")
@@ -181,6 +181,20 @@ def _answers_without_calls(evaluators: Iterable[Mapping[str, Any]]) -> Iterator[
     parts += [f"{shared} shared with another that asked the same at the same time"] if shared else []
     if parts:
         yield f"calls: {calls} made, {', '.join(parts)}"
+    if vectors := _vectors(every):
+        yield f"vectors: {vectors}"
+    if probe:
+        asked = [f"{probe['calls']} calls, {_tokens(probe)} tokens in / out"] if probe["calls"] else []
+        asked += [f"vectors: {vectors}"] if (vectors := _vectors([probe])) else []
+        yield f"probe before the first row: {'; '.join(asked)}"
+
+
+def _vectors(every: Sequence[Mapping[str, Any]]) -> str:
+    """Requests to embedders with their tokens, where a model was asked."""
+    requests = sum(one.get("embedding_calls", 0) for one in every)
+    tokens = [one.get("embedding_tokens", 0) for one in every]
+    known = None if None in tokens else sum(tokens)
+    return f"{requests} requests, {'?' if known is None else f'{known:,}'} tokens" if requests and known != 0 else ""
 
 
 def _repetitions(evaluators: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

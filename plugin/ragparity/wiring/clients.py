@@ -97,9 +97,16 @@ def bind(plan: Plan, one: Planned, session: Session, *, view: int = 0) -> Evalua
         reps=entry.reps,
         threshold=entry.threshold,
         price=one.price,
+        embedding_price=_embedding_price(plan, one),
         view=view,
         settings=_unnamed(plan, one),
     )
+
+
+def _embedding_price(plan: Plan, one: Planned) -> float | None:
+    """For a million tokens read by the embedder, where one is asked and that is known."""
+    said = plan.file.general.ragparity.embedders.get(str(one.entry.embedder_name)) if one.embeds else None
+    return said.price.input_per_1m if said and said.price else None
 
 
 def _unnamed(plan: Plan, one: Planned) -> str:
@@ -163,12 +170,13 @@ def _judge(plan: Plan, session: Session, one: Planned, concurrency: int) -> Judg
 
 
 def bare_judge(session: Session, one: Planned, longest_s: float) -> Judge:
-    """The judge of an evaluator without retries, cache and budget; a reply is waited for `longest_s` at most."""
+    """The judge of an evaluator without retries and cache; a reply is waited for `longest_s` at most."""
     from ragparity_adapters.langchain import JudgeOptions, LangChainJudge
 
     options = judge_options(one.entry.judge, one.metric.name)
     options["timeout_s"] = min(options["timeout_s"], longest_s)
-    return LangChainJudge(session.endpoints[str(one.entry.llm_name)], JudgeOptions(**options))
+    endpoint = session.endpoints[str(one.entry.llm_name)]
+    return session.around.metered(LangChainJudge(endpoint, JudgeOptions(**options)), endpoint.name, one.price)
 
 
 def bound_judge(
@@ -191,8 +199,9 @@ def _embedder(plan: Plan, session: Session, one: Planned, concurrency: int) -> E
             entry = plan.file.embedders[name]
             made = embeddings.build(spec_of(usable(plan.file, entry)))
             session.closing.append(made.aclose)
-            session.bare_embedders[name] = made
-            retrying = RetryingEmbedder(made, Lane(name, concurrency), one.entry.judge.retries)
+            metered = session.around.metered_embedder(made, name, _embedding_price(plan, one))
+            session.bare_embedders[name] = metered
+            retrying = RetryingEmbedder(metered, Lane(name, concurrency), one.entry.judge.retries)
             session.embedders[name] = session.around.embedder(retrying, settings_of(plan.file, entry))
     return session.embedders[name]
 
