@@ -121,7 +121,7 @@ def remarks(estimates: Mapping[str, Estimate], budget: Budget) -> list[str]:
     cost = sum(known) if len(known) == len(costs) else None
     lines = [
         f"in all: {text}" + ("" if cost is None else f", cost at most {cost:.2g}"),
-        "these are estimates by the length of the first rows; thinking, retries, vectors and stored replies are not in them",
+        "these are estimates by the length of the first rows, without thinking, retries, vectors and stored replies",
     ]
     if budget.calls is not None and budget.calls < calls:
         lines.append(f"warning: the budget of {budget.calls} calls will end the run early")
