@@ -27,7 +27,7 @@ def labelled(schema: type[BaseModel]) -> Callable[[Data], dict[str, Any]] | None
     if found is None:
         return None
     met, unmet, holds = found
-    return lambda data: {"explanation": "shared words", "label": met if holds(data) else unmet}
+    return lambda data: {"explanation": "by shared words", "label": met if holds(data) else unmet}
 
 
 def _held(answer: str, source: str) -> bool:
