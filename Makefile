@@ -22,7 +22,7 @@ $(STAMPS)/base: $(STAMPS)/venv pyproject.toml
 	@touch $@
 
 $(STAMPS)/test: $(STAMPS)/venv pyproject.toml
-	@$(BIN)/python -m pip install --quiet --editable '.[data,stats,text,ragas,nat,openevals,phoenix]' --group test
+	@$(BIN)/python -m pip install --quiet --editable '.[data,stats,text,ragas,nat,openevals,phoenix,deepeval]' --group test
 	@touch $@ $(STAMPS)/base
 
 $(STAMPS)/lint: $(STAMPS)/test pyproject.toml
