@@ -100,8 +100,24 @@ def test_every_slice_counts_its_rows_in_data_order_unreadable_ones_apart():
 def test_a_slice_by_a_column_that_no_row_has_is_said():
     eval_file(rows=ROWS[:2])
     said = []
-    run(slices=["topik"], said=said)
-    assert said == ["--slice topik: no row has such a column"]
+    run(slices=["topik", "zzz", "topic"], said=said)
+    assert said == [
+        "--slice topik: no row has such a column. Did you mean topic?",
+        "--slice zzz: no row has such a column. There is topic, id, user_input, response, reference.",
+    ]
+
+
+def test_a_slice_that_cannot_be_is_said_before_anything_is_scored():
+    eval_file(rows=ROWS[:2] * 100)  # as many as are looked at: a later row may have it
+    heard = []
+    plan = wiring.make_plan(load_eval_file(Path("eval.yml")))
+    with RunFolder(Path("out")) as folder:
+        work = evaluation.evaluate_file(
+            plan, wiring.open_rows(plan), folder, choice=Choice(), limits={}, slices=["topik"],
+            progress=lambda count, _total: heard.append(count), say=heard.append,
+        )  # fmt: skip
+        asyncio.run(work)
+    assert heard[0] == "--slice topik: no row of the first 200 has such a column. Did you mean topic?"
 
 
 # -- the earlier run in the folder

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ragparity import estimates, runner, wiring
-from ragparity.core.errors import ConfigError
+from ragparity.core.errors import ConfigError, did_you_mean
 from ragparity.folder import SUMMARY, read_json
 from ragparity.gate import Check, Limits, judge_gate
 from ragparity.probe import LARGE, before_a_run, spent_on
@@ -23,6 +23,7 @@ from ragparity.results import Record, Summary, Troubles
 if TYPE_CHECKING:
     from ragparity.core.ports import Tally
     from ragparity.core.row import Row
+    from ragparity.core.sample import Sample
     from ragparity.folder import RunFolder
     from ragparity.runner import Evaluator
     from ragparity.spending import Budget
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 PACKAGES = ("ragparity", "langchain-core", "langchain-openai", "openai", "pydantic", "ragas", "nvidia-nat-core")
 """Packages whose versions can change a score."""
+MOST_COLUMNS = 8
+"""Columns that are listed where a slice names none of them."""
 NO_VALUE = "(none)"
 """The slice of the rows that have nothing in a column."""
 
@@ -260,6 +263,8 @@ async def evaluate_file(
                 finish(None)
             raise
 
+    for line in _unknown_slices(rows, slices):
+        say(line)
     try:
         manifest |= await _probe(plan, session, rows, total, say, done=done) if probing else {}
         for one in folder.begin(manifest, run.wanted(chosen()), run.renewed):
@@ -270,9 +275,6 @@ async def evaluate_file(
         await session.aclose()
     tell()
     done.stopped = session.around.spending.stopped
-    for column in slices:
-        if set(done.slices[column]) == {NO_VALUE}:
-            say(f"--slice {column}: no row has such a column")
     finish(None if done.stopped else datetime.now(UTC))
     return done
 
@@ -307,8 +309,25 @@ def _column(row: Row, name: str) -> str:
     """The value of a column by which results are sliced."""
     if row.sample is None:
         return "(unreadable row)"
-    value = row.sample.extra.get(name, getattr(row.sample, name, None))
+    value = _value(row.sample, name)
     return NO_VALUE if value is None else str(value)
+
+
+def _value(sample: Sample, name: str) -> Any:
+    return sample.extra.get(name, getattr(sample, name, None))
+
+
+def _unknown_slices(rows: Rows, slices: Sequence[str]) -> Iterator[str]:
+    """A line for each column to slice by that none of the first rows has, said before anything is scored."""
+    if not slices:
+        return
+    samples = [row.sample for row in rows.first() if row.sample is not None]
+    known = {name: None for one in samples for name in (*one.extra, *one.canonical())}
+    for column in slices:
+        if samples and all(_value(one, column) is None for one in samples):
+            few = "" if len(samples) < wiring.LOOKED_AT else f"of the first {len(samples)} "
+            others = f" There is {', '.join(list(known)[:MOST_COLUMNS])}." if known else ""
+            yield f"--slice {column}: no row {few}has such a column.{did_you_mean(column, known) or others}"
 
 
 def _baseline(plan: Plan) -> Mapping[str, Any] | None:
