@@ -1,5 +1,5 @@
 """`python -m ragparity` is the `ragparity` command."""
 
-from ragparity.cli import main
+from ragparity.cli import start
 
-main()
+start()
