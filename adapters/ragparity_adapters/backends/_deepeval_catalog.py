@@ -127,7 +127,8 @@ class Entry:
         """How an answer of a schema of DeepEval's is asked for; `number` counts the questions for verdicts from 0."""
         match sorted(model.model_fields):
             case ["truths"]:
-                return Wanted(texts("truths"), restated(_joined(sample)), {"contexts": sample.retrieved_contexts})
+                shown = {"contexts": list(sample.retrieved_contexts or ())}
+                return Wanted(texts("truths"), restated(_joined(sample)), shown)
             case ["claims" | "statements" as name]:
                 text = sample.response or ""
                 return Wanted(texts(name), restated(text), {"text": text, "response": text})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from importlib import metadata
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import ValidationError
@@ -195,7 +196,8 @@ class DeepEvalBackend:
             lines.append("Undefined when: the judge finds nothing to judge (`no_claims`, policy `no_claims`).")
         if declared.differs:
             lines.append(f"Differs from the native metric in: {declared.differs}.")
-        shown = [f"  {name}: {one.annotation} = {one.default!r}" for name, one in entry.settings.model_fields.items()]
+        plain = entry.settings().model_dump()
+        shown = [f"  {name}: {kind} = {plain[name]!r}" for name, kind in get_annotations(entry.settings).items()]
         return "\n".join([*lines, *(["", "Settings:", *shown] if shown else [])])
 
     def build(self, name: str, kwargs: dict[str, Any]) -> Metric:

@@ -57,7 +57,7 @@ def test_names_and_aliases_are_found_whatever_their_case():
 def test_a_card_says_what_is_fixed_and_what_can_be_set():
     card = BACKEND.card("Faithfulness")
     assert "FaithfulnessMetric, without its reasons" in card
-    assert "penalize_ambiguous_claims: <class 'bool'> = True" in card
+    assert "penalize_ambiguous_claims: bool = True" in card
     assert "Settings" not in BACKEND.card("Hallucination")
 
 
@@ -100,7 +100,9 @@ def test_faithfulness_counts_only_the_claims_that_are_supported():
         ("c", False),
     ]
     assert found.detail["claims"][2]["said"] == "borderline" and found.detail["truths"] == ["t"]
-    assert len(judge.questions) == 3
+    truths, claims, judged = (question.prompt.data for question in judge.questions)
+    assert truths == {"contexts": list(SAMPLE.retrieved_contexts)} and claims["response"] == SAMPLE.response
+    assert judged == {"contexts": ["t"], "claims": ["a", "b", "c"]}
 
     found, _ = run("Faithfulness", replies, penalize_ambiguous_claims=False)
     assert (found.value, found.reason) == (2 / 3, "2 of 3 claims are not contradicted by the contexts")
