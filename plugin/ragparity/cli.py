@@ -325,7 +325,8 @@ def _print_rows(plan: Plan, rows: Rows) -> None:
     for row in looked_at:
         if row.error is not None:
             click.echo(f"warning: row {row.id}: {row.error}")
-    sizes = asyncio.run(estimates.tokens_per_question(wiring.dry_evaluators(plan, rows), rows.head(estimates.TRIED)))
+    dry = wiring.dry_evaluators(plan, rows)
+    sizes = asyncio.run(estimates.tokens_per_question(dry, rows.head(estimates.TRIED)))
     expected = estimates.expected(plan, samples, total, sizes)
     for one in plan.evaluators:
         outcomes = [admit(sample, one.metric, one.entry.policies) for sample in samples]
@@ -341,6 +342,8 @@ def _print_rows(plan: Plan, rows: Rows) -> None:
             )
         elif unready:
             click.echo(f"  {len(unready)} of the first {len(outcomes)} rows have no score to expect ({unready[0]})")
+    for line in asyncio.run(estimates.over_long(plan, dry, list(rows.head(wiring.LOOKED_AT)))):
+        click.echo(f"warning: {line}")
     for line in estimates.remarks(expected, plan.file.general.ragparity.budget.as_limits()):
         click.echo(line)
     if not samples:

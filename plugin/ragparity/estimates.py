@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from ragparity import runner
 from ragparity.config import OFFLINE
+from ragparity.core.errors import JudgeRejected
+from ragparity.core.outcome import Failed
 from ragparity.core.policy import admit
 from ragparity.core.ports import RATED_WITH_REASON, Structured
 from ragparity.spending import about_tokens, cost_of
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from ragparity.core.ports import Answer, Ask, Judge, Question, Tally
     from ragparity.core.row import Row
     from ragparity.core.sample import Sample
+    from ragparity.results import Record
     from ragparity.runner import Evaluator
     from ragparity.spending import Budget
     from ragparity.wiring import Plan, Planned
@@ -140,13 +143,70 @@ class Listening(Wrapper["Judge"]):
 
     async def ask(self, question: Question, tally: Tally) -> Answer:
         """The answer of the judge within."""
-        prompt = question.prompt
-        text = prompt.text if prompt.text is not None else f"{prompt.system()}\n{prompt.user()}"
         self.questions += 1
-        self.tokens += about_tokens(text) + FORMAT_RULE
-        if isinstance(question.shape, Structured):
-            self.tokens += about_tokens(json.dumps(question.shape.schema.model_json_schema()))
+        self.tokens += tokens_of(question)
         return await self.within.ask(question, tally)
+
+
+class Windowed(Wrapper["Judge"]):
+    """A judge that refuses a question which does not fit into a window with its answer, as the adapter does."""
+
+    def __init__(self, judge: Judge, window: int, most_written: int | None) -> None:
+        super().__init__(judge)
+        self._window = window
+        self._most_written = most_written
+
+    async def ask(self, question: Question, tally: Tally) -> Answer:
+        """The answer of the judge within; raises `JudgeRejected`."""
+        read, written = tokens_of(question), min(question.budget, self._most_written or question.budget)
+        if read + written > self._window:
+            text = f"about {read} tokens and {written} for the answer, and the window holds {self._window}"
+            raise JudgeRejected(text, kind="context_too_long")
+        return await self.within.ask(question, tally)
+
+
+def tokens_of(question: Question) -> int:
+    """The size of a question with its schema and the rule on the form of the answer, in tokens."""
+    prompt = question.prompt
+    text = prompt.text if prompt.text is not None else f"{prompt.system()}\n{prompt.user()}"
+    if isinstance(question.shape, Structured):
+        text += json.dumps(question.shape.schema.model_json_schema())
+    return about_tokens(text) + FORMAT_RULE
+
+
+async def over_long(plan: Plan, evaluators: Sequence[Evaluator], rows: Sequence[Sequence[Row]]) -> list[str]:
+    """One line for each evaluator whose questions about its longest row do not fit into a window that the file names.
+
+    A metric that can ask in parts is named only where a part is still too long. The judges of the evaluators are
+    asked, so bring some that cost nothing.
+    """
+    lines = []
+    entries = {one.entry.name: one.entry for one in plan.evaluators}
+    for one in evaluators:
+        said, llm = entries[one.name].judge, plan.file.llms.get(str(entries[one.name].llm_name))
+        if one.judge is None or said.context_window is None:
+            continue
+        ceilings = [n for n in (said.max_tokens, llm.max_tokens if llm else None) if n is not None]
+        judge = Windowed(one.judge, said.context_window, min(ceilings, default=None))
+        made = await _of_longest(replace(one, judge=judge, reps=1), rows)
+        if made is not None and isinstance(made.outcome, Failed) and made.outcome.kind == "context_too_long":
+            lines.append(f"{one.name}: row {made.id} does not fit into judge.context_window: {made.outcome.message}")
+    return lines
+
+
+async def _of_longest(evaluator: Evaluator, rows: Sequence[Sequence[Row]]) -> Record | None:
+    """The record of the row that has most to read, where one can be read."""
+    metric = evaluator.metric
+
+    def length(views: Sequence[Row]) -> int:
+        sample = views[evaluator.view].sample
+        return sum(len(str(getattr(sample, name, None) or "")) for name in (*metric.reads, *metric.may_read))
+
+    readable = [views for views in rows if views[evaluator.view].sample is not None]
+    made: list[Record] = []
+    longest = sorted(readable, key=length)[-1:]
+    await runner.run(longest, [evaluator], lambda record, _tally: made.append(record), concurrency=1)
+    return made[0] if made else None
 
 
 async def tokens_per_question(evaluators: Sequence[Evaluator], rows: Iterable[Sequence[Row]]) -> dict[str, float]:
