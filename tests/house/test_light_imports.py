@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY = ("ragas", "nat", "langchain_core", "langchain_openai", "openai", "pandas", "scipy", "datasets")
+HEAVY = ("ragas", "deepeval", "nat", "langchain_core", "langchain_openai", "openai", "pandas", "scipy", "datasets")
 
 
 def modules_after(code: str) -> set[str]:
