@@ -11,12 +11,11 @@ from click.testing import CliRunner
 from tests.fakeserver import FakeServer
 from tests.toys import SHARE, STRANGE, WHOLE, Toy, claims, install
 
-from ragparity import crossvalidate
+from ragparity import acrossvalidate, crossvalidate
 from ragparity.agreement import Estimate
 from ragparity.cli import main
 from ragparity.core.errors import ConfigError, MalformedVerdict, UnknownBackend
 from ragparity.core.outcome import Failed, Scored, Undefined
-from ragparity.crossvalidation import acrossvalidate
 from ragparity.disagreements import aligned, explained, overlap
 from ragparity.results import Record
 

@@ -27,7 +27,8 @@ from ragparity.core.sample import Sample
 
 if TYPE_CHECKING:
     from ragparity.api import Results, aevaluate, evaluate
-    from ragparity.crossvalidation import Crossvalidation, acrossvalidate, crossvalidate
+    from ragparity.crossvalidation import Crossvalidation
+    from ragparity.crossvalidation_api import acrossvalidate, crossvalidate
 
 __all__ = [
     "ConfigError",
@@ -62,7 +63,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(api, name)
     if name in _COMPARED:
-        from ragparity import crossvalidation
+        from ragparity import crossvalidation_api
 
-        return getattr(crossvalidation, name)
+        return getattr(crossvalidation_api, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragparity.calibration import AgainstPeople, calibrate
@@ -14,7 +15,6 @@ from ragparity.folder import MANIFEST, RESULTS, SAMPLES, SUMMARY, read_json, rea
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,15 @@ class CalibratedRun:
         """The content of `calibration.json`: `people`, `evaluators` by name, and `remarks`."""
         judges = {name: one.as_json() for name, one in self.against.judges.items()}
         return {"people": self.against.people.as_json(), "evaluators": judges, "remarks": list(self.remarks)}
+
+    def plot(self, folder: str | Path) -> list[Path]:
+        """Draw every evaluator against people into a folder, as `<evaluator>_labels.png` and `.svg`; gives the files.
+
+        Raises `MissingExtra` without matplotlib.
+        """
+        from ragparity.report import plots
+
+        return plots.draw_calibration(self.against, Path(folder))
 
 
 def calibrate_run(

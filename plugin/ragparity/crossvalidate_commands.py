@@ -14,8 +14,9 @@ import click
 from ragparity.core.errors import ConfigError, EvaluationError
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Sequence
 
+    from ragparity.calibrated_run import CalibratedRun
     from ragparity.config import EvalFile
     from ragparity.crossvalidation import Crossvalidation, Field
     from ragparity.wiring import Rows
@@ -69,6 +70,18 @@ def _thresholds(_context: click.Context, _option: click.Parameter, values: tuple
     return found
 
 
+def _drawable(_context: click.Context, _option: click.Parameter, value: bool) -> bool:
+    """Whether plots are wanted; where they cannot be drawn, that is said before anything is scored."""
+    if value:
+        from ragparity.report import plots
+
+        try:
+            plots.require()
+        except ConfigError as error:
+            _stop(f"--plots: {error}")
+    return value
+
+
 _LABELS = click.option(
     "--labels", multiple=True, metavar="FIELD",
     help="A column with people's labels, or a path to them (human.label); once for each annotator.",
@@ -76,6 +89,11 @@ _LABELS = click.option(
 _LABEL_SCALE = click.option(
     "--label-scale", callback=_ends, metavar="LO,HI", help="The lowest and the highest label, where they do not show."
 )
+
+_DRAW = click.option(
+    "--plots", is_flag=True, callback=_drawable,
+    help="Draw it too, as PNG and SVG in the run's plots/ (needs ragparity[stats]).",
+)  # fmt: skip
 
 
 @click.command("crossvalidate")
@@ -99,13 +117,14 @@ _LABEL_SCALE = click.option(
 @click.option("--resume", is_flag=True, help="Continue a run: what was scored under the same settings is kept.")
 @click.option("--overwrite", is_flag=True, help="Replace an unfinished run.")
 @click.option("--no-probe", is_flag=True, help="Do not ask every model one small thing before a large run.")
+@_DRAW
 @click.option("--json", "as_json", is_flag=True, help="Print the agreement as JSON instead of tables.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 def crossvalidate_command(
     *, file: Path, backends: tuple[str, ...], labels: tuple[str, ...], label_scale: tuple[float, float] | None,
     force: bool, tolerance: float, dataset_path: Path | None, output: Path | None,
     overrides: tuple[tuple[str, str], ...], limit: int | None, sample: int | None, seed: int, resume: bool,
-    overwrite: bool, no_probe: bool, as_json: bool, quiet: bool,
+    overwrite: bool, no_probe: bool, plots: bool, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Score the rows of an eval FILE with every backend and say how far the scores agree."""
     from ragparity import crossvalidation
@@ -135,6 +154,7 @@ def crossvalidate_command(
                 probing=not no_probe, progress=progress, say=progress.say,
             )  # fmt: skip
             found = asyncio.run(_until_terminated(work))
+            drawn = _draw(found, path) if plots else []
     except (KeyboardInterrupt, asyncio.CancelledError):
         progress.close()
         if isinstance(folder.result, crossvalidation.Crossvalidation):
@@ -153,6 +173,7 @@ def crossvalidate_command(
         _stop(f"{path}: {error.strerror or error}; what was scored before is kept, continue with --resume")
     progress.close()
     _print(found.as_json(), as_json=as_json, folder=path)
+    _name_plots(drawn, as_json=as_json)
     _end(found, laid_out, path)
 
 
@@ -187,6 +208,34 @@ def _print(content: dict[str, Any], *, as_json: bool, folder: Path) -> None:
     print_agreement(content, sys.stdout, folder=str(folder))
 
 
+def _draw(found: Crossvalidation, run: Path) -> list[Path]:
+    from ragparity.folder import PLOTS, announce_plots
+    from ragparity.report import plots
+
+    announce_plots(run, plots.agreement_names(found.comparisons))
+    return found.plot(run / PLOTS)
+
+
+def _draw_calibration(found: CalibratedRun, run: Path, *, wanted: bool) -> list[Path]:
+    """Draw into a run; plots of an earlier calibration are gone in any case."""
+    from ragparity.folder import PLOTS, announce_plots, remove_plots
+    from ragparity.report import plots
+
+    names = plots.calibration_names(found.against)
+    remove_plots(run, names)
+    if not wanted:
+        return []
+    announce_plots(run, names)
+    return found.plot(run / PLOTS)
+
+
+def _name_plots(drawn: Sequence[Path], *, as_json: bool) -> None:
+    """Say what was drawn; beside JSON, where it does not get in the way."""
+    if drawn:
+        names = ", ".join(dict.fromkeys(one.stem for one in drawn))
+        click.echo(f"plots: {drawn[0].parent}: {names} (PNG and SVG)", err=as_json)
+
+
 def _end(found: Crossvalidation, laid_out: Field, path: Path) -> None:
     """End with the exit code: 2 an entry could not be compared, 1 a backend has no scored row or a budget is spent."""
     for name in found.without_scores:
@@ -209,10 +258,11 @@ def _end(found: Crossvalidation, laid_out: Field, path: Path) -> None:
     help="A score of this evaluator passes from V on.",
 )  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
+@_DRAW
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def calibrate_command(
     *, run: Path, labels: tuple[str, ...], label_scale: tuple[float, float] | None, thresholds: dict[str, float],
-    seed: int, as_json: bool,
+    seed: int, plots: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Compare the scores of a finished RUN with people's labels in its rows."""
     from ragparity.calibrated_run import calibrate_run
@@ -226,6 +276,7 @@ def calibrate_command(
         found = calibrate_run(run, labels, label_scale=label_scale, thresholds=thresholds, seed=seed)
         content = found.as_json()
         (run / CALIBRATION).write_bytes(json_text(content, indent=2) + b"\n")
+        drawn = _draw_calibration(found, run, wanted=plots)
     except ConfigError as error:
         _stop(*str(error).splitlines())
     except OSError as error:
@@ -234,5 +285,6 @@ def calibrate_command(
         click.echo(json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2))
     else:
         print_calibration(content, sys.stdout, folder=str(run))
+    _name_plots(drawn, as_json=as_json)
     if any(not one["confusion"] for one in content["evaluators"].values()):
         raise SystemExit(EXIT_FAILED)

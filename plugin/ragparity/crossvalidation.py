@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragparity import evaluation, wiring
@@ -22,8 +23,6 @@ from ragparity.folder import AGREEMENT, CALLS, read_records
 from ragparity.results import json_text
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ragparity.config import EvalFile, EvaluatorEntry
     from ragparity.core.ports import Metric
     from ragparity.core.row import Row
@@ -92,6 +91,18 @@ class Crossvalidation:
     def as_json(self) -> dict[str, Any]:
         """The same with the remarks."""
         return {**self.agreement, "remarks": list(self.remarks)}
+
+    def plot(self, folder: str | Path) -> list[Path]:
+        """Draw it into a folder, as `<metric>_<kind>.png` and `.svg`; gives the files.
+
+        The kinds are `scatter`, `bland_altman`, `ecdf`, `heat_map`, and `labels` where there are labels of people.
+        Raises `MissingExtra` without matplotlib.
+        """
+        from ragparity.report import plots
+
+        return plots.draw_agreement(
+            self.comparisons, Path(folder), tolerance=self.tolerance, partial=bool(self.partial)
+        )
 
     @property
     def without_scores(self) -> list[str]:
@@ -213,10 +224,10 @@ def _leave_out(group: Group, metrics: Mapping[str, Metric], problems: Sequence[s
             group.left_out[backend] = ANOTHER_API
     built = {backend: metrics[group.evaluators[backend]] for backend in group.backends}
     if not force:
-        group.left_out |= _strangers(built)
+        group.left_out |= strangers(built)
 
 
-def _strangers(metrics: Mapping[str, Metric]) -> dict[str, str]:
+def strangers(metrics: Mapping[str, Metric]) -> dict[str, str]:
     """Backends that share no more than a name with every other, and the sentence that says so."""
     found = {}
     for backend, metric in metrics.items():
@@ -401,119 +412,3 @@ def write_agreement(path: Path, content: Mapping[str, Any]) -> None:
     fresh = path / f"{AGREEMENT}.new"
     fresh.write_bytes(json_text(content, indent=2) + b"\n")
     fresh.replace(path / AGREEMENT)
-
-
-# -- from a program
-
-
-async def acrossvalidate(
-    rows: Any,
-    metrics: Sequence[str | Mapping[str, Any]],
-    *,
-    backends: Sequence[str],
-    labels: str | Sequence[str] = (),
-    label_scale: tuple[float, float] | None = None,
-    tolerance: float = TOLERANCE,
-    force: bool = False,
-    seed: int = 0,
-    thresholds: Mapping[str, float] | None = None,
-    **options: Any,
-) -> Crossvalidation:
-    """Score rows with every metric on every backend, on the caller's event loop, and compare.
-
-    `metrics` are names, or `{name: kwargs}`, without a backend. `labels` names columns with people's labels,
-    `label_scale` the ends of their scale. `thresholds` are by name of the metric as given here. `options` are those of
-    `aevaluate`: `judge`, `embedder`, `fields`, `policies`, `judge_options`, `retries`, `reps`, `max_concurrency`.
-
-    Raises `ConfigError` where a backend is none, or where fewer than two backends of a metric can be used.
-    """
-    from ragparity.api import aevaluate
-
-    if isinstance(backends, str) or len({one.casefold() for one in backends}) < 2 - bool(labels):
-        raise ConfigError('backends: expected a list of two or more, e.g. backends=["native", "ragas"]')
-    wanted: list[tuple[str, str, dict[str, Any]]] = []
-    left_out: dict[str, dict[str, str]] = {}
-    for one in metrics:
-        name, kwargs = _named(one)
-        usable, missing = await _usable(name, kwargs, backends, force=force)
-        if len(usable) < 2 - bool(labels):
-            raise ConfigError(
-                f"{name}: nothing to compare: {'; '.join(f'{one}: {why}' for one, why in missing.items())}"
-            )
-        left_out[name] = missing
-        wanted += [(name, backend, kwargs) for backend in usable]
-    results = await aevaluate(
-        rows, [{f"{backend}/{name}": kwargs} for name, backend, kwargs in wanted], **options
-    )  # fmt: skip
-    records = by_evaluator(results.records)
-    terms = Terms(tolerance=tolerance, force=force, seed=seed, clusters=questions_of(results.rows))
-    columns = [labels] if isinstance(labels, str) else labels
-    people, remarks = people_of(
-        {name: {row.id: column_of(row, name) for row in results.rows} for name in columns}, label_scale
-    )
-    sides: dict[str, list[Side]] = {}
-    for (name, backend, _), evaluator in zip(wanted, results.evaluators, strict=True):
-        sides.setdefault(name, []).append(
-            Side(
-                backend=backend, evaluator=evaluator.name, metric=evaluator.metric,
-                records=records.get(evaluator.name, {}), threshold=(thresholds or {}).get(name),
-            )
-        )  # fmt: skip
-    comparisons = {
-        name: await asyncio.to_thread(compared, name, found, terms, people, left_out[name])
-        for name, found in sides.items()
-    }
-    remarks += [f"{name}: {backend} is left out: {why}" for name, of in left_out.items() for backend, why in of.items()]
-    return Crossvalidation(comparisons, tolerance, results.finished, remarks)
-
-
-def _named(one: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    if isinstance(one, str):
-        found: tuple[str, dict[str, Any]] = (one, {})
-    elif isinstance(one, Mapping) and len(one) == 1:
-        ((name, kwargs),) = one.items()
-        found = (str(name), dict(kwargs or {}))
-    else:
-        raise ConfigError(f"metrics: expected a name or {{name: kwargs}}, got {one!r}")
-    if "/" in found[0]:
-        raise ConfigError(f"metrics: {found[0]}: expected the name alone, since backends lists the backends")
-    return found
-
-
-async def _usable(
-    name: str, kwargs: dict[str, Any], backends: Sequence[str], *, force: bool
-) -> tuple[list[str], dict[str, str]]:
-    """The backends on which a metric can be built, imported and compared, and why the others are left out."""
-    metrics: dict[str, Metric] = {}
-    missing: dict[str, str] = {}
-    for backend in dict.fromkeys(one.casefold() for one in backends):
-        try:
-            metric = wiring.backend(backend).build(name, dict(kwargs))
-            await asyncio.to_thread(wiring.prepare, metric)
-        except UnknownBackend:
-            raise
-        except ConfigError as error:
-            missing[backend] = str(error)
-            continue
-        if is_of_another_api(metric):
-            missing[backend] = ANOTHER_API
-        else:
-            metrics[backend] = metric
-    if not force:
-        missing |= _strangers(metrics)
-    return [one for one in metrics if one not in missing], missing
-
-
-def crossvalidate(
-    rows: Any, metrics: Sequence[str | Mapping[str, Any]], *, backends: Sequence[str], **options: Any
-) -> Crossvalidation:
-    """`acrossvalidate` for code that is not async: the same arguments, run on a background loop.
-
-    >>> from ragparity import crossvalidate
-    >>> crossvalidate([{"answer": "a", "ground_truth": "a"}], ["ExactMatch"], backends=["native", "nativ"])
-    Traceback (most recent call last):
-    ragparity.core.errors.UnknownBackend: backend 'nativ': unknown; known are ...
-    """
-    from ragparity.api import on_background_loop
-
-    return on_background_loop(acrossvalidate(rows, metrics, backends=backends, **options))

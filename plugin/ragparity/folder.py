@@ -29,6 +29,8 @@ RESULTS, SAMPLES, CALLS = "results.jsonl", "samples.jsonl", "calls.jsonl"
 SUMMARY, MANIFEST, LOCK = "summary.json", "manifest.json", ".ragparity.lock"
 AGREEMENT, CALIBRATION = "agreement.json", "calibration.json"
 """What is made from the records of a finished run; gone as soon as another run begins."""
+PLOTS, PLOT_FORMATS = "plots", ("png", "svg")
+"""The folder of the plots of a run, and what each of them is written as. They go with what they show."""
 ABSENT = -1
 _BLOCK = 65536
 
@@ -119,7 +121,7 @@ class RunFolder:
         `ConfigError` for a folder that cannot be written.
         """
         try:
-            outputs = self._outputs()
+            outputs = [*listed(self.path, "outputs"), *(f"{PLOTS}/{name}" for name in listed(self.path, "plots"))]
             fresh = self.path / f"{RESULTS}.new"
             with fresh.open("wb") as file:
                 if self._mode == "resume":
@@ -131,6 +133,7 @@ class RunFolder:
             fresh.replace(self.path / RESULTS)
             for name in (SUMMARY, AGREEMENT, CALIBRATION, *outputs):
                 (self.path / name).unlink(missing_ok=True)
+            _remove_if_empty(self.path / PLOTS)
             self._open(RESULTS)
             if self._save_samples:
                 self._open(SAMPLES, fresh=True)
@@ -156,11 +159,6 @@ class RunFolder:
                     line = json.loads(log.readline())
                     if line["key"] == key and line["status"] != "failed":
                         yield {**line, "id": row.id}
-
-    def _outputs(self) -> list[str]:
-        """The output files that an earlier run of ours listed; others in the folder are not ours to remove."""
-        manifest = read_json(self.path / MANIFEST) or {}
-        return [name for name in manifest.get("outputs", []) if isinstance(name, str) and "/" not in name]
 
     def _open(self, name: str, *, fresh: bool = False) -> None:
         path = self.path / name
@@ -194,7 +192,7 @@ class RunFolder:
 
     def manifest(self, content: Mapping[str, Any]) -> None:
         """Write the manifest, whole or not at all."""
-        self._json(MANIFEST, content)
+        _write_json(self.path, MANIFEST, content)
 
     # -- at the end
 
@@ -205,7 +203,7 @@ class RunFolder:
         for one in self._files.values():
             one.flush()
         outputs = self._write_outputs(dict(evaluators), summary)
-        self._json(SUMMARY, summary)
+        _write_json(self.path, SUMMARY, summary)
         self.manifest({**manifest, "outputs": outputs})
 
     def _write_outputs(self, stems: Mapping[str, str], summary: Mapping[str, Any]) -> list[str]:
@@ -224,11 +222,6 @@ class RunFolder:
                             between = b",\n"
                     file.write(b"\n]}\n")
         return [f"{stem}_output.json" for stem in stems.values()]
-
-    def _json(self, name: str, content: Mapping[str, Any]) -> None:
-        fresh = self.path / f"{name}.new"
-        fresh.write_bytes(json_text(content, indent=2) + b"\n")
-        fresh.replace(self.path / name)
 
 
 def _end_with_a_line(path: Path) -> None:
@@ -264,6 +257,40 @@ def _output_item(line: Mapping[str, Any]) -> dict[str, Any]:
         "reasoning": {**reasoning, **line["detail"]},
         "error": said or None,
     }
+
+
+def listed(path: Path, what: str) -> list[str]:
+    """The files that the run in a folder says are its own (`outputs`, `plots`); others there are not ours to remove."""
+    manifest = read_json(path / MANIFEST) or {}
+    return [name for name in manifest.get(what) or [] if isinstance(name, str) and "/" not in name]
+
+
+def announce_plots(path: Path, names: Iterable[str]) -> None:
+    """Write into the manifest that plots of these names, without their format, belong to the run and go with it."""
+    manifest = read_json(path / MANIFEST)
+    if manifest is not None:
+        files = [f"{name}.{kind}" for name in names for kind in PLOT_FORMATS]
+        _write_json(path, MANIFEST, {**manifest, "plots": [*dict.fromkeys([*listed(path, "plots"), *files])]})
+
+
+def remove_plots(path: Path, names: Iterable[str]) -> None:
+    """Remove plots of these names, without their format, from a run's folder."""
+    files = {f"{name}.{kind}" for name in names for kind in PLOT_FORMATS}
+    for name in listed(path, "plots"):
+        if name in files:
+            (path / PLOTS / name).unlink(missing_ok=True)
+    _remove_if_empty(path / PLOTS)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):  # it is not there, or holds what is not ours
+        folder.rmdir()
+
+
+def _write_json(path: Path, name: str, content: Mapping[str, Any]) -> None:
+    fresh = path / f"{name}.new"
+    fresh.write_bytes(json_text(content, indent=2) + b"\n")
+    fresh.replace(path / name)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
