@@ -209,6 +209,28 @@ def test_a_lane_needs_room_for_one():
         Lane("judge", 0)
 
 
+def test_a_row_that_was_begun_is_ended_before_a_later_one_is_begun():
+    """Three rows of two questions, one place: when a place is free before a row asks on, the next row gets in once."""
+    judge, lane = Judge(lambda question: question.budget), fast(limit=1)
+
+    async def row(number):
+        wrapped, tally = Retrying(judge, lane, 0), Tally(turn=number)
+        for step in (1, 2):
+            await wrapped.ask(Question(PROMPT, Rating(SCALE), 10 * number + step), tally)
+
+    async def run():
+        await asyncio.gather(*map(row, range(4)))
+
+    asyncio.run(run())
+    asked = [divmod(one.budget, 10) for one in judge.questions]
+    assert [number for number, step in asked if step == 2] == [0, 1, 2, 3]
+    begun, ended, open_rows = set(), set(), []
+    for number, step in asked:
+        (begun if step == 1 else ended).add(number)
+        open_rows.append(len(begun) - len(ended))
+    assert max(open_rows) == 2, "in the order in which they came it would be 4"
+
+
 def test_a_question_that_is_put_again_waits_behind_the_others():
     order = []
 

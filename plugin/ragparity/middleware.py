@@ -9,9 +9,10 @@ one time after the other no answer at all).
 from __future__ import annotations
 
 import asyncio
+import heapq
+import itertools
 import random
 import time
-from collections import deque
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -65,7 +66,8 @@ class Clock:
 class Lane:
     """The way to one endpoint: at most `limit` calls in flight, one pause for all, one verdict when it is dead.
 
-    Those who wait go in the order in which they came; a question that is put again waits behind the others.
+    Of those who wait, who has the lowest turn goes first, and of one turn who came first: a row that was begun is
+    ended before another one is, so a run that is stopped has few calls behind it that brought no score.
     `first_wait` and `longest_wait` bound the back-off, in seconds.
     """
 
@@ -88,7 +90,8 @@ class Lane:
         self.clock = clock or Clock()
         self.in_flight = 0
         self.closed_by: JudgeError | None = None
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._came = itertools.count()
         self._open_at = 0.0
         self._unanswered = 0
         self._failures = 0
@@ -99,30 +102,30 @@ class Lane:
         self._timer_of: asyncio.AbstractEventLoop | None = None
 
     @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
+    async def slot(self, turn: int = 0) -> AsyncIterator[None]:
         """A place in flight; raises at once when the lane is closed."""
-        await self._enter()
+        await self._enter(turn)
         try:
             yield
         finally:
             self._leave()
 
-    async def _enter(self) -> None:
+    async def _enter(self, turn: int) -> None:
         """Take a place, or wait until one is handed over: `_wake` counts it before the waiting task runs."""
         self._check()
         if not self._waiting and self.in_flight < self.allowed and self.clock.now() >= self._open_at:
             self.in_flight += 1
             return
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        place = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (turn, next(self._came), place))
         self._wake()
         try:
-            await turn
+            await place
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:
+            if place.done() and not place.cancelled() and place.exception() is None:
                 self._leave()
-            elif not turn.done():
-                turn.cancel()
+            elif not place.done():
+                place.cancel()
             raise
 
     def _leave(self) -> None:
@@ -130,25 +133,25 @@ class Lane:
         self._wake()
 
     def _wake(self) -> None:
-        """Hand free places to those who have waited longest; tell all of them when the lane is closed."""
+        """Hand free places to those whose turn it is; tell all of them when the lane is closed."""
         if (cause := self.closed_by) is not None:
             while self._waiting:
-                turn = self._waiting.popleft()
-                if not turn.done():
-                    turn.set_exception(_again(cause))
+                *_, place = heapq.heappop(self._waiting)
+                if not place.done():
+                    place.set_exception(_again(cause))
             return
         pause = self._open_at - self.clock.now()
         while self._waiting and self.in_flight < self.allowed:
-            turn = self._waiting[0]
-            if turn.done():
-                self._waiting.popleft()
+            *_, place = self._waiting[0]
+            if place.done():
+                heapq.heappop(self._waiting)
             elif pause > 0:
                 self._wake_later(pause)
                 return
             else:
-                self._waiting.popleft()
+                heapq.heappop(self._waiting)
                 self.in_flight += 1
-                turn.set_result(None)
+                place.set_result(None)
 
     def _wake_later(self, pause: float) -> None:
         """One timer for all who wait out a pause; a timer of an event loop that has ended counts for nothing."""
@@ -248,7 +251,7 @@ class Retrying(Wrapper["Judge"]):
         async def put(complaint: str) -> Answer:
             return await self.within.ask(question.again(complaint) if complaint else question, tally)
 
-        return await _persist(self._lane, self._retries, put)
+        return await _persist(self._lane, self._retries, put, tally.turn)
 
 
 class RetryingEmbedder(Wrapper["Embedder"]):
@@ -265,17 +268,17 @@ class RetryingEmbedder(Wrapper["Embedder"]):
         async def put(_complaint: str) -> list[list[float]]:
             return await self.within.embed(texts, tally)
 
-        return await _persist(self._lane, self._retries, put)
+        return await _persist(self._lane, self._retries, put, tally.turn)
 
 
-async def _persist(lane: Lane, retries: int, put: Callable[[str], Awaitable[T]]) -> T:
+async def _persist(lane: Lane, retries: int, put: Callable[[str], Awaitable[T]], turn: int) -> T:
     """The result of `put`, tried again while that can help; `put` is given what was wrong with the last reply."""
     complaint = ""
     attempts, wait_s = 0, 0.0
 
     async def once() -> T:
         nonlocal complaint, attempts, wait_s
-        async with lane.slot():
+        async with lane.slot(turn):
             attempts += 1
             began = lane.clock.now()
             try:

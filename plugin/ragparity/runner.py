@@ -138,7 +138,7 @@ class _Turn:
 
 
 async def _meet(row: Row, content: str, evaluator: Evaluator) -> tuple[Record, Tally]:
-    tally = Tally()
+    tally = Tally(turn=row.index)
     began = time.perf_counter()
     outcome = await _outcome(row, evaluator, tally)
     seconds = time.perf_counter() - began

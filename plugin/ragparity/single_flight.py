@@ -44,7 +44,7 @@ class Flights:
         """The result of the call of this key, made now or already under way; its cost goes to one of those who wait."""
         flight = self._under_way.get(key)
         if flight is None or flight.task.done():
-            flight = self._started(key, call)
+            flight = self._started(key, call, tally.turn)
         flight.waiting += 1
         try:
             await asyncio.wait({flight.task})
@@ -66,8 +66,8 @@ class Flights:
         result: T = flight.task.result()
         return result
 
-    def _started(self, key: str, call: Callable[[Tally], Awaitable[T]]) -> _Flight:
-        tally = Tally()
+    def _started(self, key: str, call: Callable[[Tally], Awaitable[T]], turn: int) -> _Flight:
+        tally = Tally(turn=turn)
 
         async def made() -> T:
             return await call(tally)

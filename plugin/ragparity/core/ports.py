@@ -185,9 +185,11 @@ class Tally:
     `cached_calls` are answers that came from the cache, `shared_calls` those that somebody else's call brought at
     the same time: neither is a call, and neither costs tokens. `stopped` says why no further call may be made, once
     a budget is spent: then nothing is recorded for this sample and metric. `forget` holds what makes a cache forget
-    the answers that were counted here, for when they turn out to be of no use.
+    the answers that were counted here, for when they turn out to be of no use. `turn` is the place of the sample in
+    the run: its questions go before those of later ones.
     """
 
+    turn: int = field(default=0, compare=False)
     calls: int = 0
     embedding_calls: int = 0
     cached_calls: int = 0
