@@ -55,4 +55,4 @@ matrix:  ## install and try every extra, toolkit and Python in environments of t
 all: lint types test demo  ## everything that must hold before a change is done
 
 clean:  ## remove the environment and what runs leave behind
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .matrix out dist build
+	rm -rf $(VENV) .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .matrix out dist build

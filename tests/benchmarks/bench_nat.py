@@ -1,23 +1,20 @@
 """What our plugin costs under `nat eval`, and one item of one metric against NVIDIA's own plugin.
 
-Run `python -m tests.benchmarks.bench_nat [PYTHON_WITH_NVIDIA_NAT_RAGAS]` with an interpreter that has
-`ragparity[nat]`; the other one needs `nvidia-nat[eval] nvidia-nat-ragas nvidia-nat-langchain` and
-`langchain-community<0.4.2`. Both run the same file against the same server, in turn, after one run each that
-writes bytecode. CPU time is that of the whole process, memory its largest resident size; the ratios are those of
-medians.
+Run `python -m tests.benchmarks.bench_nat` in the project folder; the environments of both sides are set up by
+`peers.py`. Both run the same file against the same server, in turn, after one run each that fills the caches of the
+machine. CPU time is that of the whole process, memory its largest resident size; the ratios are those of medians.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks import peers, processes
 from tests.fakeserver import FakeServer, Request
 
 ROUNDS = 5
@@ -44,11 +41,6 @@ def judge(request: Request) -> Any:
     return {"rating": 4} if request.body.get("response_format") else "4"
 
 
-def environment() -> dict[str, str]:
-    """That of this process, with bytecode."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-
-
 def write_file(folder: Path, base_url: str, type_: str) -> None:
     """One item, one metric, one judge; only the type of the evaluator differs."""
     (folder / "rows.json").write_text(json.dumps(ROW), encoding="utf-8")
@@ -62,31 +54,25 @@ def write_file(folder: Path, base_url: str, type_: str) -> None:
     (folder / "eval.json").write_text(json.dumps(content), encoding="utf-8")
 
 
-def run_once(python: str, folder: Path) -> tuple[float, float]:
+def run_once(nat: str, folder: Path) -> tuple[float, float]:
     """CPU seconds and megabytes of one `nat eval`; ends the benchmark where it gave no score."""
-    command = [python, "-c", "from nat.cli.main import run_cli; run_cli()", "eval", "--config_file", "eval.json"]
-    with (folder / "said.txt").open("wb") as said:
-        process = subprocess.Popen(
-            [*command, "--skip_workflow"], cwd=folder, stdout=said, stderr=said, env=environment()
-        )
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+    used = processes.run(
+        [nat, "eval", "--config_file", "eval.json", "--skip_workflow"], folder, XDG_DATA_HOME=str(folder)
+    )
     output = folder / "out/accuracy_output.json"
     score = json.loads(output.read_text(encoding="utf-8"))["average_score"] if output.exists() else None
-    if process.returncode or score != 1.0:
-        raise SystemExit(
-            f"{python}: exit {process.returncode}, average {score}: {(folder / 'said.txt').read_text()[-1500:]}"
-        )
+    if score != 1.0:
+        raise SystemExit(f"{nat}: average {score}: {(folder / 'said.txt').read_text(encoding='utf-8')[-1500:]}")
     output.unlink()
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+    return used.cpu, used.megabytes
 
 
-def loading() -> None:
+def loading(python: str) -> None:
     """What loading our entry point adds, alone and with the first entry checked."""
     figures = []
     for _ in range(ROUNDS + 1):
         done = subprocess.run(
-            [sys.executable, "-c", LOADING], capture_output=True, text=True, check=True, env=environment()
+            [python, "-c", LOADING], capture_output=True, text=True, check=True, env=processes.environment()
         )
         figures.append(json.loads(done.stdout.splitlines()[-1]))
     count = figures[0][0]
@@ -96,17 +82,17 @@ def loading() -> None:
     print(f"loading the plugin: {alone:.3f} CPU s; with the first entry checked: {checked:.3f} CPU s (bound: 0.3)")
 
 
-def against(other: str) -> None:
+def against(ours: str, theirs: str) -> None:
     """One item with ours and with NVIDIA's plugin, in turn."""
     with FakeServer(judge, record=False) as server, tempfile.TemporaryDirectory() as place:
-        sides = {"ragparity": (sys.executable, "ragparity"), "nvidia-nat-ragas": (other, "ragas")}
+        sides = {"ragparity": (ours, "ragparity"), "nvidia-nat-ragas": (theirs, "ragas")}
         found: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
         for name, (_, type_) in sides.items():
             (Path(place) / name).mkdir()
             write_file(Path(place) / name, server.base_url, type_)
         for turn in range(ROUNDS + 1):
-            for name, (python, _) in sides.items():
-                used = run_once(python, Path(place) / name)
+            for name, (nat, _) in sides.items():
+                used = run_once(nat, Path(place) / name)
                 if turn:
                     found[name].append(used)
     medians = {name: [statistics.median(one[n] for one in runs) for n in (0, 1)] for name, runs in found.items()}
@@ -118,11 +104,9 @@ def against(other: str) -> None:
 
 def main() -> None:
     """Print every figure."""
-    loading()
-    if len(sys.argv) > 1:
-        against(sys.argv[1])
-    else:
-        print("nat eval against nvidia-nat-ragas: name an interpreter that has it to compare")
+    ours, theirs = peers.both()
+    loading(ours.python)
+    against(ours.command("nat"), theirs.command("nat"))
 
 
 if __name__ == "__main__":
