@@ -234,6 +234,8 @@ def _pair(a: Side, b: Side, terms: Terms, retests: Mapping[str, Retest]) -> Pair
         seed=terms.seed, resamples=terms.resamples,
     )  # fmt: skip
     beyond, missing = _beyond(left, right, terms.tolerance)
+    if _verdict_beside_share(a, b, related):  # one half and a no say the same, not all of it: those come last
+        beyond.sort(key=lambda found: (left[found[0]] == threshold) is (right[found[0]] == threshold))
     late = (outdated(a.definition), outdated(b.definition))
 
     def told(row: str, difference: float | None) -> Row:
@@ -311,9 +313,14 @@ def _scale(a: Side, b: Side, related: Relation) -> tuple[ScaleKind, float | None
         threshold = None  # it is written for one of the two ranges
     if kinds == {"binary"}:
         return "binary", threshold
-    if "binary" in kinds and related != "same":
+    if _verdict_beside_share(a, b, related):
         return "binary", 1.0 if a.metric.higher_is_better else 0.0
     return (a.definition.scale if len(kinds) == 1 else "continuous"), threshold
+
+
+def _verdict_beside_share(a: Side, b: Side, related: Relation) -> bool:
+    kinds = {a.definition.scale, b.definition.scale}
+    return related != "same" and "binary" in kinds and len(kinds) > 1
 
 
 def _bounds(a: Side, b: Side, seen: Sequence[float], related: Relation) -> tuple[float, float]:

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from ragparity.spending import Budget
     from ragparity.wiring import Plan, Rows
 
-PACKAGES = ("ragparity", "langchain-core", "langchain-openai", "openai", "pydantic", "ragas", "nvidia-nat-core")
+PACKAGES = (
+    "ragparity", "langchain-core", "langchain-openai", "openai", "pydantic", "ragas", "openevals",
+    "arize-phoenix-evals", "deepeval", "nvidia-nat-core",
+)  # fmt: skip
 """Packages whose versions can change a score."""
 MOST_COLUMNS = 8
 """Columns that are listed where a slice names none of them."""
@@ -296,8 +299,7 @@ def _is_worth_a_probe(plan: Plan, rows: Rows, total: int) -> bool:
     """Whether a run will put many questions to its judges (a replay puts none)."""
     if plan.file.general.ragparity.cache.mode == "replay":
         return False
-    samples = [row.sample for row in rows.first() if row.sample is not None]
-    return sum(one.calls for one in estimates.expected(plan, samples, total, {}).values()) > LARGE
+    return sum(one.calls for one in estimates.expected(plan, rows.samples(), total, {}).values()) > LARGE
 
 
 def _total(rows: Rows, choice: Choice) -> int:

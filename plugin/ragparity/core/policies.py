@@ -12,10 +12,10 @@ from ragparity.core.outcome import Scored, Undefined
 class Policies:
     """What to do where a number would be a matter of opinion.
 
-    `no_claims`: the judge finds no claims (a refusal, a greeting). `blank_contexts`: contexts are
-    present, but empty. `unknown_verdict`: a verdict of "cannot tell". `references`: several acceptable
-    references. `one_rating`: one of two ratings is unreadable. `upstream`: all of this off for a wrapped
-    metric, so that its framework's own number is seen.
+    `no_claims`: the judge finds no claims (a refusal, a greeting). `blank_contexts`: contexts are present, but
+    empty; `zero` holds where higher is better. `unknown_verdict`: a verdict of "cannot tell". `references`:
+    several acceptable references. `one_rating`: one of two ratings is unreadable. `upstream`: all of this off
+    for a wrapped metric, so that its framework's own number is seen.
     """
 
     no_claims: Literal["undefined", "one", "zero"] = "undefined"

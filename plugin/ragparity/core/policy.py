@@ -33,8 +33,8 @@ def is_blank(text: str) -> bool:
 def admit(sample: Sample, metric: Metric, policies: Policies) -> tuple[Sample, dict[str, Any]] | Scored | Undefined:
     """The sample as the metric may see it, with what was changed; or the outcome without asking anything.
 
-    Absent and blank text is `missing:<field>`; contexts that are empty or all blank are `blank_contexts`;
-    blank passages among others are dropped and counted.
+    Absent and blank text is `missing:<field>`; contexts that are empty or all blank are `blank_contexts`,
+    with the policy `zero` a 0 where higher is better; blank passages among others are dropped and counted.
     """
     if _left_alone(metric, policies):
         return sample, {}
@@ -59,7 +59,7 @@ def admit(sample: Sample, metric: Metric, policies: Policies) -> tuple[Sample, d
                 kept[name] = None
     if blank_contexts:
         reason = f"{blank_contexts} holds no text"
-        if policies.blank_contexts == "zero":
+        if policies.blank_contexts == "zero" and metric.higher_is_better:  # else 0 would praise the row
             return Scored(0.0, reason, {"policy": "blank_contexts"})
         return Undefined("blank_contexts", reason)
     return (replace(sample, **kept) if kept else sample), changes

@@ -181,10 +181,10 @@ def _differences(one: Mapping[str, Any], tolerance: float, out: Console) -> None
         deciding = [piece for piece in row.get("pieces", ()) if piece["decides"]]
         for piece in deciding[:MOST_PIECES]:
             out.print(wrapped(_piece(piece, one["a"], one["b"]), out.width, 6, "dim"))
-        if not deciding and not row.get("pieces"):
-            for side in "ab":
-                if row[side]["score"] is not None and (said := row[side].get("reason")):
-                    out.print(wrapped(f"{one[side]}: {_short(said)}", out.width, 6, "dim"))
+        for side in "ab":
+            told = any(piece[side] for piece in row.get("pieces", ()))
+            if not told and row[side]["score"] is not None and (said := row[side].get("reason")):
+                out.print(wrapped(f"{one[side]}: {_short(said)}", out.width, 6, "dim"))
     if len(rows) > TOP:
         out.print(Text(f"  … {len(rows) - TOP} more in agreement.json"))
 
