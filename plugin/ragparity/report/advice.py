@@ -31,7 +31,7 @@ FAILED: Mapping[Kind, str] = {
 """What to do about each kind of failure."""
 
 _UNDEFINED: Mapping[str, str] = {
-    "blank_contexts": "nothing was retrieved for these rows; policies.blank_contexts: zero makes that the worst score, 0",
+    "blank_contexts": "nothing was retrieved for these rows; policies.blank_contexts: zero makes it the worst score, 0",
     "no_claims": "there is nothing to verify in a refusal or a greeting; policies.no_claims: one or zero gives a score",
     "no_verdicts": "the judge could not tell; policies.unknown_verdict says how that counts",
     "zero_vector": "the embedder found nothing in these texts",
