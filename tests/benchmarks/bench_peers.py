@@ -5,7 +5,9 @@ environments that it needs are set up by `peers.py`. Every side is a whole proce
 its end, on the same server with the same answers. Sides take turns; times are medians of the rounds.
 
 - `wall` is the time of the process, `scoring` that from the first request at the server to its last answer.
-- `prompts` and `answers` are the characters of all messages, `schemas` those of JSON schemas and tools beside them.
+- `in flight` is the most requests that were open at once, embeddings included.
+- `prompts` and `answers` are the characters of all messages, `schemas` those of JSON schemas and tools beside them;
+  the ratio is that of prompts and schemas together, since a judge is given both.
 - A score that is missing is no speed: a side that lost one gets no ratios. `lost` counts what failed or is NaN, and
   with NVIDIA's evaluator the 0.0 that it writes for a failure (every right score here is above 0).
 - NVIDIA's evaluator takes no embeddings, so it cannot score AnswerRelevancy: there, six metrics are compared. The
@@ -43,7 +45,7 @@ COLUMNS = {
     "peak MB": ".0f",
     "lost": "d",
 }
-COMPARED = ("wall s", "scoring s", "calls", "prompts", "schemas", "CPU s", "peak MB")
+COMPARED = ("wall s", "scoring s", "calls", "prompts + schemas", "CPU s", "peak MB")
 Figures = dict[str, Any]
 
 
@@ -164,7 +166,8 @@ def measured(side: Side, folder: Path, server: FakeServer, n: int) -> Figures:
 def over_rounds(runs: list[Figures]) -> Figures:
     """Medians of times and memory; of counts those of the round with most of them, so that nothing lost is hidden."""
     chosen = {name: max if style.endswith("d") else statistics.median for name, style in COLUMNS.items()}
-    return {name: choose(one[name] for one in runs) for name, choose in chosen.items()}
+    found = {name: choose(one[name] for one in runs) for name, choose in chosen.items()}
+    return {**found, "prompts + schemas": found["prompts"] + found["schemas"]}
 
 
 def table(lines: list[list[str]]) -> str:
@@ -182,6 +185,11 @@ def show(group: list[Side], found: list[Figures], n: int) -> None:
     """The figures of a group, and below them their ratios to the first side."""
     names = group[0].metrics
     print(f"\n{len(names)} metrics, {n} rows: {len(names) * n} scores wanted")
+    if left_out := [name for name in METRICS if name not in names]:
+        print(
+            f"without {', '.join(left_out)}: nvidia-nat-ragas takes no embeddings; it bounds calls per evaluator, here to "
+            f"{IN_FLIGHT_EACH} each"
+        )
     figures = [
         [side.name, *(format(one[name], style) for name, style in COLUMNS.items())]
         for side, one in zip(group, found, strict=True)
