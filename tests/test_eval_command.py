@@ -355,12 +355,31 @@ def test_check_names_columns_calls_and_rows_without_a_score():
     done = run("check", "eval.yml")
     assert done.exit_code == 0
     assert "generated_answer -> response" in done.output and "answer -> reference" in done.output
-    assert "1 of the first 3 rows have no score to expect (blank_contexts)" in done.output
+    assert "no score to expect for 1 of the first 3 rows (blank_contexts)" in done.output
 
 
 def test_check_says_when_no_row_can_be_scored_and_which_field_is_missing():
     eval_file({"f": {"metric": "Faithfulness", "llm_name": "offline"}}, rows=[{"question": "q", "answer": "a"}])
     assert "no row can be scored (missing:response)" in run("check", "eval.yml").output
+
+
+def test_check_sees_the_rows_as_each_evaluator_does():
+    row = {"id": "1", "question": "q", "answer": "a", "generated_answer": "a", "hits": [{"key": "k"}], "wanted": ["k"]}
+    own = {"retrieved_context_ids": "hits[].key", "reference_context_ids": "wanted"}
+    hit = {"metric": "HitRate", "fields": own}
+    eval_file({"exact": {"metric": "ExactMatch"}, "hit": hit, "lost": {"metric": "HitRate"}}, rows=[row])
+    lines = run("check", "eval.yml").output.splitlines()
+    assert "  hits[].key -> retrieved_context_ids (hit)" in lines and "  generated_answer -> response" in lines
+    assert [line.split(":")[1] for line in lines if "no row can be scored" in line] == [" lost"]
+
+
+def test_check_names_a_row_that_only_the_fields_of_one_evaluator_make_unreadable():
+    row = {"id": "1", "question": "q", "answer": "a", "generated_answer": "a", "hits": [{"key": "k"}]}
+    hit = {"metric": "HitRate", "fields": {"retrieved_context_ids": "hits"}}
+    eval_file({"exact": {"metric": "ExactMatch"}, "hit": hit}, rows=[row])
+    said = run("check", "eval.yml").output
+    assert said.count("warning: row 1: ") == 1 and "a text or a number, not an object" in said
+    assert "none of the first" not in said
 
 
 @pytest.mark.parametrize(

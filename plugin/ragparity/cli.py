@@ -156,7 +156,7 @@ def eval_command(
     if unknown := [name for name in fail_under if name not in {one.entry.name for one in plan.evaluators}]:
         names = ", ".join(one.entry.name for one in plan.evaluators)
         _stop(f"--fail-under {unknown[0]}: no evaluator of this name; there is {names}")
-    for line in (*plan.notes, *_foreign(eval_file), *estimates.ceilings(plan, _samples(rows))):
+    for line in (*plan.notes, *_foreign(eval_file), *estimates.ceilings(plan, rows.samples())):
         click.echo(line, err=True)
     spend_at_most = _spend_at_most(budget, eval_file)
     progress = progress_for(sys.stderr, wanted=not quiet)
@@ -241,10 +241,6 @@ def _plan_and_rows(
         return replace(plan, problems=(*plan.problems, *str(error).splitlines())), None
 
 
-def _samples(rows: Rows) -> list[Any]:
-    return [row.sample for row in rows.first() if row.sample is not None]
-
-
 def _foreign(file: EvalFile) -> list[str]:
     skipped = [f"not ours, skipped: {'; '.join(file.skipped)}"] if file.skipped else []
     alone = [name for name, one in file.evaluators.items() if one.type == "ragparity_crossvalidate" and not one.skip]
@@ -287,7 +283,7 @@ def check_command(
     for line in (*what_nat_eval_ignores(eval_file), *what_nvidia_ragas_ignores(eval_file)):
         click.echo(f"under `nat eval`: {line}")
     if rows is not None:
-        for line in estimates.ceilings(plan, _samples(rows)):
+        for line in estimates.ceilings(plan, rows.samples()):
             click.echo(f"warning: {line}")
     if plan.problems:
         _complain(*plan.problems)
@@ -313,41 +309,51 @@ def _print_rows(plan: Plan, rows: Rows) -> None:
     """The field map of the first row, and what to expect of each evaluator."""
     from ragparity import estimates, wiring
     from ragparity.core.policy import admit
-    from ragparity.core.sample import Sample
 
-    looked_at = rows.first()
-    samples = _samples(rows)
+    looked_at, samples = list(rows.head(wiring.LOOKED_AT)), rows.samples()
     counted = rows.source.count_rows()
     total = counted if counted is not None else sum(1 for _ in rows.source)
     click.echo(f"data: {rows.source.source}, {total} rows")
-    for column, field in rows.field_map():
-        click.echo(f"  {column} -> {field}")
-    for row in looked_at:
-        if row.error is not None:
-            click.echo(f"warning: row {row.id}: {row.error}")
+    for line in _field_map(rows):
+        click.echo(f"  {line}")
+    broken = [row for views in looked_at for row in views if row.error is not None]
+    for line in dict.fromkeys(f"row {row.id}: {row.error}" for row in broken):
+        click.echo(f"warning: {line}")
     dry = wiring.dry_evaluators(plan, rows)
     sizes = asyncio.run(estimates.tokens_per_question(dry, rows.head(estimates.TRIED)))
     expected = estimates.expected(plan, samples, total, sizes)
     for one in plan.evaluators:
-        outcomes = [admit(sample, one.metric, one.entry.policies) for sample in samples]
+        outcomes = [admit(sample, one.metric, one.entry.policies) for sample in samples[one.entry.name]]
         unready = [out.why for out in outcomes if not isinstance(out, tuple) and hasattr(out, "why")]
         asked = expected[one.entry.name].sentence() if one.judged else "no judge calls"
         source = "" if one.metric.backend == "native" else f"{one.metric.backend}/"
         click.echo(f"{one.entry.name}: {source}{one.metric!r}, {asked}")
         if unready and len(unready) == len(outcomes):
-            seen = ", ".join(column for column, _ in rows.field_map())
+            seen = ", ".join(column for column, _ in rows.field_map(one.entry.name))
             needs = ", ".join(one.metric.reads)
             click.echo(
                 f"warning: {one.entry.name}: no row can be scored ({unready[0]}): it needs {needs}; columns: {seen}"
             )
         elif unready:
-            click.echo(f"  {len(unready)} of the first {len(outcomes)} rows have no score to expect ({unready[0]})")
-    for line in asyncio.run(estimates.over_long(plan, dry, list(rows.head(wiring.LOOKED_AT)))):
+            click.echo(f"  no score to expect for {len(unready)} of the first {len(outcomes)} rows ({unready[0]})")
+    for line in asyncio.run(estimates.over_long(plan, dry, looked_at)):
         click.echo(f"warning: {line}")
     for line in estimates.remarks(expected, plan.file.general.ragparity.budget.as_limits()):
         click.echo(line)
-    if not samples:
-        click.echo(f"warning: none of the first {len(looked_at)} rows can be read as a {Sample.__name__.lower()}")
+    if all(row.sample is None for views in looked_at for row in views):
+        click.echo(f"warning: none of the first {len(looked_at)} rows can be read as a sample")
+
+
+def _field_map(rows: Rows) -> list[str]:
+    """Column and field as the first evaluator has them, then what others with fields of their own have instead."""
+    common = rows.field_map()
+    others: dict[tuple[str, str], list[str]] = {}
+    for name in rows.view_of:
+        for pair in rows.field_map(name):
+            if pair not in common:
+                others.setdefault(pair, []).append(name)
+    lines = [f"{column} -> {field}" for column, field in common]
+    return [*lines, *(f"{column} -> {field} ({', '.join(names)})" for (column, field), names in others.items())]
 
 
 main.add_command(cache)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ragparity.spending import Budget
     from ragparity.wiring import Plan, Planned
 
+    Samples = Mapping[str, Sequence[Sample]]  # by evaluator: each has fields of its own
+
 TRIED = 10
 """Rows whose prompts are measured."""
 FORMAT_RULE = 20
@@ -62,7 +64,7 @@ class Estimate:
         return text if self.cost is None else f"{text}, cost at most {self.cost:.2g}"
 
 
-def ceilings(plan: Plan, samples: Sequence[Sample]) -> list[str]:
+def ceilings(plan: Plan, samples: Samples) -> list[str]:
     """One line for each evaluator whose answers do not fit under a token limit that the user set."""
     lines = []
     for one in plan.evaluators:
@@ -70,7 +72,7 @@ def ceilings(plan: Plan, samples: Sequence[Sample]) -> list[str]:
             continue
         entry = plan.file.llms[str(one.entry.llm_name)]
         limits = [n for n in (entry.max_tokens, one.entry.judge.max_tokens) if n is not None]
-        needed = max((ask.budget for ask in _asks(one, samples)), default=0)
+        needed = max((ask.budget for ask in _asks(one, samples[one.entry.name])), default=0)
         if limits and needed > min(limits):
             lines.append(
                 f"{one.entry.name}: llms.{entry.name} may answer with {min(limits)} tokens (max_tokens), but the "
@@ -89,16 +91,15 @@ def _asks(one: Planned, samples: Sequence[Sample]) -> Iterator[Ask]:
             yield replace(ask, shape="structured", budget=RATED_WITH_REASON) if with_reason else ask
 
 
-def expected(
-    plan: Plan, samples: Sequence[Sample], total: int, tokens_per_question: Mapping[str, float]
-) -> dict[str, Estimate]:
+def expected(plan: Plan, samples: Samples, total: int, tokens_per_question: Mapping[str, float]) -> dict[str, Estimate]:
     """What to expect of each evaluator that asks a judge, from the samples looked at, scaled up to all rows."""
     found = {}
     for one in plan.evaluators:
         if not one.judged:
             continue
-        scale = one.entry.reps * total / len(samples) if samples else 0.0
-        asks = [ask for ask in _asks(one, samples) if ask.shape != "embeddings"]
+        seen = samples[one.entry.name]
+        scale = one.entry.reps * total / len(seen) if seen else 0.0
+        asks = [ask for ask in _asks(one, seen) if ask.shape != "embeddings"]
         calls = round(scale * sum(ask.calls for ask in asks))
         each = tokens_per_question.get(one.entry.name)
         found[one.entry.name] = Estimate(

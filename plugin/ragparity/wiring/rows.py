@@ -15,6 +15,7 @@ from ragparity_adapters.fields import RowReader
 
 if TYPE_CHECKING:
     from ragparity.core.row import Row
+    from ragparity.core.sample import Sample
     from ragparity.wiring import Plan
 
 LOOKED_AT = 200
@@ -44,10 +45,19 @@ class Rows:
         """The first rows."""
         return islice(self, n)
 
-    def field_map(self) -> list[tuple[str, str]]:
-        """Column and field of the first row."""
+    def samples(self) -> dict[str, list[Sample]]:
+        """Those of a few rows that can be read, by evaluator, as each sees them."""
+        looked_at = list(self.head(LOOKED_AT))
+        return {
+            name: [row.sample for row in (views[view] for views in looked_at) if row.sample is not None]
+            for name, view in self.view_of.items()
+        }
+
+    def field_map(self, evaluator: str | None = None) -> list[tuple[str, str]]:
+        """Column and field of the first row, as an evaluator sees it; without one, as the first does."""
         first = self.source.first()
-        return self.readers[0].field_map(first) if first is not None else []
+        reader = self.readers[self.view_of.get(evaluator or "", 0)]
+        return reader.field_map(first) if first is not None else []
 
 
 def open_rows(plan: Plan, *, file_path: Path | None = None) -> Rows:
