@@ -121,7 +121,14 @@ def _strippable(sign: str) -> bool:
     return kind in ("Ps", "Pe", "Pi", "Pf") or sign == "`" or (kind == "Po" and sign not in _PART_OF_A_VALUE)
 
 
+_ASCII_EDGES = "".join(sign for sign in map(chr, range(128)) if _strippable(sign))
+
+
 def _without_edges(word: str) -> str:
+    if word.isascii():
+        bare = word.rstrip(_ASCII_EDGES)
+        inner = bare.lstrip(_ASCII_EDGES)
+        return f".{inner}" if inner[:1].isdigit() and bare[-len(inner) - 1 : -len(inner)] == "." else inner
     start, end = 0, len(word)
     while end > start and _strippable(word[end - 1]):
         end -= 1

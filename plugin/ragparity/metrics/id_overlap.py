@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ragparity.core.outcome import Scored, Undefined
@@ -34,10 +33,10 @@ class Ids:
     @property
     def detail(self) -> dict[str, Any]:
         """Which ids met and which did not."""
-        retrieved = set(self.retrieved)
+        retrieved, wanted = set(self.retrieved), set(self.wanted)
         found: dict[str, Any] = {
-            "found": [one for one, hit in zip(self.retrieved, self.hits, strict=True) if hit],
-            "not_wanted": [one for one, hit in zip(self.retrieved, self.hits, strict=True) if not hit],
+            "found": [one for one in self.retrieved if one in wanted],
+            "not_wanted": [one for one in self.retrieved if one not in wanted],
             "missed": [one for one in self.wanted if one not in retrieved],
         }
         return {**found, "retrieved_ids_dropped": self.dropped} if self.dropped else found
@@ -68,7 +67,7 @@ def share_of(part: Collection[str], whole: Collection[str]) -> float:
     0.5
     """
     of = set(whole)
-    return float(Fraction(len(of.intersection(part)), len(of)))
+    return len(of.intersection(part)) / len(of)
 
 
 @metric
@@ -98,8 +97,9 @@ class IDBasedContextPrecision(Unjudged):
             return ids
         if not ids.retrieved:
             return Undefined("no_retrieved_ids", "nothing was retrieved", ids.detail)
-        reason = f"{sum(ids.hits)} of {len(ids.retrieved)} retrieved ids are wanted"
-        return Scored(share_of(ids.wanted, ids.retrieved), reason, ids.detail)
+        detail = ids.detail
+        reason = f"{len(detail['found'])} of {len(ids.retrieved)} retrieved ids are wanted"
+        return Scored(share_of(ids.wanted, ids.retrieved), reason, detail)
 
 
 @metric
@@ -127,5 +127,6 @@ class IDBasedContextRecall(Unjudged):
         ids = read_ids(sample)
         if isinstance(ids, Undefined):
             return ids
-        reason = f"{sum(ids.hits)} of {len(ids.wanted)} wanted ids were retrieved"
-        return Scored(share_of(ids.retrieved, ids.wanted), reason, ids.detail)
+        detail = ids.detail
+        reason = f"{len(detail['found'])} of {len(ids.wanted)} wanted ids were retrieved"
+        return Scored(share_of(ids.retrieved, ids.wanted), reason, detail)

@@ -11,7 +11,7 @@ from rapidfuzz.distance import LCSseq
 
 from ragparity.core.outcome import Scored, Undefined
 from ragparity.core.text import words
-from ragparity.metrics.strings import shared
+from ragparity.metrics.strings import common
 from ragparity.metrics.unjudged import Unjudged
 from ragparity.registry import metric
 
@@ -43,9 +43,9 @@ def overlap(response: Sequence[str], reference: Sequence[str], rouge_type: Rouge
     if rouge_type == "rougeL":
         return Overlap(LCSseq.similarity(response, reference), len(response), len(reference))
     if rouge_type == "rouge1":
-        return Overlap(shared(response, reference), len(response), len(reference))
+        return Overlap(len(common(response, reference)), len(response), len(reference))
     ours, theirs = _pairs(response), _pairs(reference)
-    return Overlap(shared(ours, theirs), len(ours), len(theirs))
+    return Overlap(len(common(ours, theirs)), len(ours), len(theirs))
 
 
 def _pairs(tokens: Sequence[str]) -> list[str]:
