@@ -60,6 +60,14 @@ def text(value: Any, column: str) -> str | None:
     return None if value is None else text_of(value)
 
 
+def are_texts(value: Any) -> bool:
+    """Whether it is a list of texts without half characters, which can be taken as it is; nearly every list is."""
+    if type(value) is not list or not {str}.issuperset(map(type, value)):
+        return False
+    together = "".join(value)
+    return together.isascii() or whole(together) is together
+
+
 def list_in(cell: str) -> tuple[list[Any] | None, bool]:
     """The list that a cell spells in JSON or Python, if it spells one; and whether its commas are missing.
 
@@ -132,7 +140,7 @@ def passages(value: Any, column: str, notes: list[str]) -> tuple[tuple[str, ...]
     None is absent; a blank cell and an empty list are no passages. A text is one passage unless it spells
     a list or a retriever's answer. A missing item of a list is a blank passage, so that ranks stay right.
     """
-    if type(value) is list and all(type(one) is str and one.isascii() for one in value):
+    if are_texts(value):
         return tuple(value), None
     if is_absent(value):
         return None, None
@@ -268,6 +276,8 @@ def references(value: Any, column: str, notes: list[str], *, several: bool) -> t
 
 def ids(value: Any, column: str, notes: list[str]) -> tuple[str, ...] | None:
     """Document ids as text: a list, a cell that spells one, or a single id. A blank cell is absent."""
+    if are_texts(value):
+        return tuple(value)
     items = list_or_none(value, column, notes)
     if items is None:
         return None

@@ -23,6 +23,7 @@ from ragparity.core.row import BrokenRow, Row
 from ragparity.core.sample import FIELDS, TEXT_FIELDS, Sample
 from ragparity.core.values import is_absent, is_conversation, plain
 from ragparity_adapters import cells, paths, preprocess, reading
+from ragparity_adapters.taken_ids import TakenIds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -164,19 +165,18 @@ class RowReader:
     def read_rows(
         self, raw_rows: Iterable[Mapping[str, Any] | Sample | BrokenRow], *, warn: Callable[[str], None] | None = None
     ) -> Iterator[Row]:
-        """One `Row` per raw row, in order and as they are asked for; only the ids are kept.
+        """One `Row` per raw row, in order and as they are asked for; only hashes of the ids are kept.
 
         Rows without an id are called `row-1`, `row-2`, … by their place; a second `7` is called `7#2`, which
         is told to `warn` and noted in the sample.
         """
-        taken: dict[str, int] = {}
+        taken = TakenIds()
         for index, raw in enumerate(raw_rows):
             row: Any = raw
             plan = self._plan_of(row) if type(row) is dict or isinstance(row, Mapping) else None
             given = self._id_in(row, plan) if plan else getattr(row, "id", "")
             wanted = given or f"row-{index + 1}"
-            row_id = wanted if wanted not in taken else _next_id(wanted, taken)
-            taken[row_id] = 1
+            row_id = taken.given(wanted)
             note = "" if row_id == wanted else f"id {wanted!r} was used by an earlier row; this row is {row_id!r}"
             if note and warn is not None:
                 warn(note)
@@ -381,15 +381,6 @@ def _paths(given: Mapping[str, str | None]) -> dict[str, paths.Path]:
 
 def _clean_ups(names: Sequence[str]) -> tuple[Callable[[Sample], Sample], ...]:
     return preprocess.chosen((names,) if isinstance(names, str) else names)
-
-
-def _next_id(wanted: str, taken: dict[str, int]) -> str:
-    number = taken[wanted]
-    while True:
-        number += 1
-        if (candidate := f"{wanted}#{number}") not in taken:
-            taken[wanted] = number
-            return candidate
 
 
 def _unfilled(value: Any, cell: Any) -> bool:

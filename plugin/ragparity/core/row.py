@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ class BrokenRow:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Row:
     """One row in data order: `index` counts from 0, `id` is unique in the run.
 
@@ -32,3 +33,8 @@ class Row:
     def __post_init__(self) -> None:
         if (self.sample is None) is (self.error is None):
             raise ValueError(f"row {self.id}: either a sample or an error, not both and not neither")
+
+    @cached_property
+    def content(self) -> str:
+        """What the row says, as a digest; what is wrong with it where it cannot be read."""
+        return str(self.error) if self.sample is None else self.sample.digest()

@@ -69,25 +69,29 @@ class Sample:
     def __post_init__(self) -> None:
         for name in _LISTS:
             value = getattr(self, name)
+            if value is None or isinstance(value, tuple):
+                continue
             if isinstance(value, str):
                 raise TypeError(f"Sample.{name}: expected a list of texts, got one text; put it into a list")
-            if value is not None and not isinstance(value, tuple):
-                object.__setattr__(self, name, tuple(value))
+            object.__setattr__(self, name, tuple(value))
         if self.references and self.reference is None:
             object.__setattr__(self, "reference", self.references[0])
 
     def canonical(self) -> dict[str, Any]:
         """The fields that are present, by name, as JSON-ready values, without `extra` and `notes`."""
         found: dict[str, Any] = {}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if one.name in ("extra", "notes") or value is None:
-                continue
-            found[one.name] = list(value) if isinstance(value, tuple) else value
+        for name in _CANONICAL:
+            value = getattr(self, name)
+            if value is not None:
+                found[name] = list(value) if isinstance(value, tuple) else value
         return found
 
     def digest(self) -> str:
         """A SHA-256 of the fields (not of `id` and `extra`): the same question asked again has the same one."""
-        content = {name: value for name, value in self.canonical().items() if name != "id"}
-        text = json.dumps(content, sort_keys=True, ensure_ascii=False, default=str)
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        content = self.canonical()
+        del content["id"]
+        return hashlib.sha256(_SORTED.encode(content).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_CANONICAL = tuple(one.name for one in fields(Sample) if one.name not in ("extra", "notes"))
+_SORTED = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str)
