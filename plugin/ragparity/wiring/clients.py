@@ -51,6 +51,8 @@ class Session:
 
     def judges_json(self) -> dict[str, Any]:
         """Identity, rung and token parameter of every endpoint, for the manifest."""
+        if not self.endpoints:  # nothing of a client is imported for a run that asks nobody
+            return {}
         from ragparity_adapters.langchain import RUNGS
 
         return {
