@@ -212,7 +212,7 @@ def test_a_server_that_dies_on_the_way_ends_in_rows_that_say_so():
 
 def test_a_full_disk_is_one_line_and_what_was_scored_can_be_continued():
     Path("out").mkdir()
-    Path("out/samples.jsonl").symlink_to("/dev/full")
+    Path("out/samples.jsonl.new").symlink_to("/dev/full")  # it becomes samples.jsonl when the run begins
     with FakeServer(reply=right) as server:
         runs.write(PATIENT, runs.rows(40), server)
         done = evaluated(code=2)

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ragparity import folder as folders
 from ragparity.core.errors import ConfigError
 from ragparity.core.outcome import Failed, Scored, Undefined
 from ragparity.core.ports import Tally
 from ragparity.core.row import Row
 from ragparity.core.sample import Sample
-from ragparity.folder import RunFolder, places_in, read_json, read_records, unfinished
+from ragparity.folder import Places, RunFolder, read_json, read_records, unfinished
 from ragparity.results import json_line, record
 
 
@@ -24,7 +23,7 @@ def made(outcome, row=0, evaluator="e", key="k"):
 
 
 def begin(folder, wanted=(), **manifest):
-    return list(folder.begin({"finished": None, **manifest}, wanted))
+    return [one for one in folder.begin({"finished": None, **manifest}, wanted) if one is not None]
 
 
 def written(path, outcomes, *, finished="2026-01-01T00:00:00+00:00", evaluators=(("e", "e"),), **options):
@@ -32,7 +31,7 @@ def written(path, outcomes, *, finished="2026-01-01T00:00:00+00:00", evaluators=
     with RunFolder(path, **options) as folder:
         begin(folder)
         for number, outcome in enumerate(outcomes):
-            folder.write(made(outcome, number), Tally())
+            folder.write([(made(outcome, number), Tally())])
         summary = {"evaluators": {name: {"mean": 0.5} for name, _ in evaluators}, "gate": []}
         folder.finish(list(evaluators), summary, {"finished": finished})
     return path
@@ -58,7 +57,7 @@ def test_a_resumed_run_begins_its_lines_after_what_a_crash_cut(tmp_path, left):
     Path(tmp_path, "calls.jsonl").write_bytes(b'{"id": "a"}\n' + left)
     with RunFolder(tmp_path, mode="resume", save_calls="all") as folder:
         begin(folder)
-        folder.write(made(Scored(1.0)), Tally(replies=[{"raw": "4"}]))
+        folder.write([(made(Scored(1.0)), Tally(replies=[{"raw": "4"}]))])
     assert [line["id"] for line in lines(tmp_path, "calls.jsonl")] == ["a", "id-0"]
 
 
@@ -74,7 +73,7 @@ def test_a_reply_file_that_holds_nothing_but_a_cut_line_begins_anew(tmp_path):
 def test_every_record_is_in_the_file_as_soon_as_it_is_written(tmp_path):
     with RunFolder(tmp_path) as folder:
         begin(folder)
-        folder.write(made(Scored(1.0)), Tally())
+        folder.write([(made(Scored(1.0)), Tally())])
         assert [line["id"] for line in lines(tmp_path)] == ["id-0"]
 
 
@@ -82,7 +81,7 @@ def test_output_files_are_in_data_order_and_keep_rows_without_a_score(tmp_path):
     with RunFolder(tmp_path) as folder:
         begin(folder)
         for row, outcome in [(2, Scored(0.25)), (0, Undefined("no_claims", "a greeting")), (1, Failed("auth", "401"))]:
-            folder.write(made(outcome, row), Tally())
+            folder.write([(made(outcome, row), Tally())])
         folder.finish([("e", "e")], {"evaluators": {"e": {"mean": 0.25}}}, {"finished": "now"})
     found = read_json(tmp_path / "e_output.json")
     assert found["average_score"] == 0.25
@@ -126,8 +125,8 @@ def test_raw_replies_are_kept_as_far_as_they_are_wanted(tmp_path, save, ids):
     tally.replies.append({"raw": "4"})
     with RunFolder(tmp_path, save_calls=save) as folder:
         begin(folder)
-        folder.write(made(Scored(1.0), 0), tally)
-        folder.write(made(Failed("malformed", "m"), 1), tally)
+        folder.write([(made(Scored(1.0), 0), tally)])
+        folder.write([(made(Failed("malformed", "m"), 1), tally)])
     path = tmp_path / "calls.jsonl"
     assert path.exists() is (ids is not None)
     if ids is not None:
@@ -194,7 +193,7 @@ def test_scored_and_undefined_records_are_kept_and_failed_ones_not(tmp_path):
     with RunFolder(tmp_path, mode="resume") as folder:
         kept = begin(folder, wanted(0, 1, 2))
         assert [(one.row, one.status) for one in kept] == [(0, "scored"), (1, "undefined")]
-        folder.write(made(Scored(0.5), 2), Tally())
+        folder.write([(made(Scored(0.5), 2), Tally())])
     assert [(line["row"], line["status"]) for line in lines(tmp_path)] == [
         (0, "scored"),
         (1, "undefined"),
@@ -227,7 +226,7 @@ def test_the_last_record_of_a_row_counts(tmp_path):
     with RunFolder(tmp_path) as folder:
         begin(folder)
         for value in (0.25, 0.75):
-            folder.write(made(Scored(value)), Tally())
+            folder.write([(made(Scored(value)), Tally())])
     with RunFolder(tmp_path, mode="resume") as folder:
         assert [one.score for one in begin(folder, wanted(0))] == [0.75]
     assert len(lines(tmp_path)) == 1
@@ -250,8 +249,11 @@ def test_until_the_last_record_is_kept_the_earlier_log_stands_untouched(tmp_path
     written(tmp_path, [Scored(1.0), Scored(0.5)])
     before = (tmp_path / "results.jsonl").read_bytes()
     with RunFolder(tmp_path, mode="resume") as folder:
-        next(iter(folder.begin({"finished": None}, wanted(0, 1))))
+        steps = folder.begin({"finished": None}, wanted(0, 1))
+        while (kept := next(steps)) is None or kept.row < 1:
+            assert (tmp_path / "results.jsonl").read_bytes() == before
         assert (tmp_path / "results.jsonl").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.glob("*.new")) == [], "a run that did not begin leaves nothing"
 
 
 def test_a_folder_without_a_run_can_be_resumed(tmp_path):
@@ -260,13 +262,15 @@ def test_a_folder_without_a_run_can_be_resumed(tmp_path):
 
 
 def test_places_are_those_of_the_last_line_of_each_row(tmp_path):
-    (tmp_path / "results.jsonl").write_bytes(
-        b"".join([json_line(made(Scored(1.0), 2).as_json()), b"torn\n", json_line(made(Scored(0.5), 0).as_json())])
+    earlier, other, last = (
+        json_line(made(Scored(value), row).as_json()) for value, row in ((1.0, 2), (0.5, 0), (0.25, 2))
     )
-    places = places_in(tmp_path)
-    assert list(places) == ["e"]
-    first = len(json_line(made(Scored(1.0), 2).as_json())) + len(b"torn\n")
-    assert list(places["e"]) == [first, folders.ABSENT, 0]
+    (tmp_path / "results.jsonl").write_bytes(earlier + b"torn\n" + other + last)
+    places = Places()
+    assert list(places.found_in(tmp_path)) == [0, len(earlier), len(earlier) + 5, len(earlier) + 5 + len(other)]
+    with (tmp_path / "results.jsonl").open("rb") as log:
+        assert [places.line(log, "e", row) for row in range(4)] == [other, b"", last, b""]
+        assert places.line(log, "another", 0) == b""
 
 
 # -- a full disk
@@ -297,9 +301,9 @@ def test_a_full_disk_is_told_at_once_and_what_was_written_stays(tmp_path):
         begin(folder)
         folder._files["results.jsonl"] = Full(folder._files["results.jsonl"], 2)
         for row in range(2):
-            folder.write(made(Scored(1.0), row), Tally())
+            folder.write([(made(Scored(1.0), row), Tally())])
         with pytest.raises(OSError, match="No space left"):
-            folder.write(made(Scored(1.0), 2), Tally())
+            folder.write([(made(Scored(1.0), 2), Tally())])
     assert [line["row"] for line in lines(tmp_path)] == [0, 1]
     assert unfinished(tmp_path)
     with RunFolder(tmp_path, mode="resume") as folder:

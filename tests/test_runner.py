@@ -16,9 +16,13 @@ from ragparity.core.sample import Sample
 from ragparity.runner import repeated
 
 
+def keeping(records):
+    return lambda made: records.extend(one for one, _tally in made)
+
+
 def run(rows_in, evaluators, *, concurrency=4, **more):
     found = []
-    asyncio.run(runner.run(rows_in, evaluators, lambda one, _tally: found.append(one), concurrency=concurrency, **more))
+    asyncio.run(runner.run(rows_in, evaluators, keeping(found), concurrency=concurrency, **more))
     return found
 
 
@@ -153,7 +157,7 @@ def test_notes_of_the_reading_are_in_the_detail():
 def test_the_key_changes_with_what_can_change_a_score_and_with_nothing_else():
     def key(sample=None, **more):
         row = Row(0, "0", sample or Sample(id="0", user_input="q0"))
-        return runner.key_of(evaluator(1.0, **more), runner.content_of(row))
+        return runner.key_of(evaluator(1.0, **more), row)
 
     assert key() == key(name="another name")
     assert key() == key(sample=Sample(id="9", user_input="q0", extra={"note": 1}))
@@ -227,7 +231,7 @@ def test_a_run_of_metrics_without_a_judge_can_be_cancelled():
             time.sleep(0.001)
             return 1.0
 
-        work = runner.run(rows(5000), [evaluator(busy, judged=False)], lambda one, _: kept.append(one), concurrency=1)
+        work = runner.run(rows(5000), [evaluator(busy, judged=False)], keeping(kept), concurrency=1)
         task = asyncio.create_task(work)
         await asyncio.sleep(0.1)
         task.cancel()
@@ -251,7 +255,7 @@ def test_a_cancelled_run_leaves_no_task_and_no_open_question():
 
         before = asyncio.all_tasks()
         one = evaluator(asks, judge=judge, reps=3)
-        task = asyncio.create_task(runner.run(rows(40), [one], lambda record, _: kept.append(record), concurrency=4))
+        task = asyncio.create_task(runner.run(rows(40), [one], keeping(kept), concurrency=4))
         await asyncio.sleep(0.05)
         assert judge.with_it > 0
         task.cancel()
@@ -283,7 +287,7 @@ def test_an_error_of_the_rows_ends_the_run_as_itself_after_what_was_written():
 
     kept = []
     with pytest.raises(OSError, match="Input/output"):
-        asyncio.run(runner.run(torn(), [evaluator(1.0, judged=False)], lambda one, _: kept.append(one), concurrency=4))
+        asyncio.run(runner.run(torn(), [evaluator(1.0, judged=False)], keeping(kept), concurrency=4))
     assert len(kept) == 3
 
 

@@ -99,8 +99,7 @@ class Results:
                 pass
             for row in self.rows:
                 folder.sample(row)
-            for one in self.records:
-                folder.write(one, Tally())
+            folder.write((one, Tally()) for one in self.records)
             stems = file_stems(self.finished.summaries)
             ended = self.ended.isoformat(timespec="seconds")
             folder.finish(list(stems.items()), self.finished.as_json(), {**manifest, "finished": ended})
@@ -165,7 +164,10 @@ async def aevaluate(
 
         try:
             await runner.run(
-                remembered(), evaluators, lambda one, _tally: records.append(one), concurrency=max_concurrency
+                remembered(),
+                evaluators,
+                lambda made: records.extend(one for one, _ in made),
+                concurrency=max_concurrency,
             )
         finally:
             if endpoint is not None:

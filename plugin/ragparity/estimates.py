@@ -206,7 +206,7 @@ async def _of_longest(evaluator: Evaluator, rows: Sequence[Sequence[Row]]) -> Re
     readable = [views for views in rows if views[evaluator.view].sample is not None]
     made: list[Record] = []
     longest = sorted(readable, key=length)[-1:]
-    await runner.run(longest, [evaluator], lambda record, _tally: made.append(record), concurrency=1)
+    await runner.run(longest, [evaluator], lambda batch: made.extend(one for one, _ in batch), concurrency=1)
     return made[0] if made else None
 
 
@@ -217,5 +217,5 @@ async def tokens_per_question(evaluators: Sequence[Evaluator], rows: Iterable[Se
     """
     listening = {one.name: Listening(one.judge) for one in evaluators if one.judge is not None}
     trial = [replace(one, judge=listening[one.name], reps=1) for one in evaluators if one.name in listening]
-    await runner.run(rows, trial, lambda _record, _tally: None, concurrency=1)
+    await runner.run(rows, trial, lambda _made: None, concurrency=1)
     return {name: one.tokens / one.questions for name, one in listening.items() if one.questions}

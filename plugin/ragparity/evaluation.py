@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -18,13 +19,13 @@ from ragparity.core.errors import ConfigError, did_you_mean
 from ragparity.folder import SUMMARY, read_json
 from ragparity.gate import Check, Limits, judge_gate
 from ragparity.probe import LARGE, before_a_run, spent_on
-from ragparity.results import Record, Summary, Troubles
+from ragparity.results import Summary, Troubles
+from ragparity.slices import Slices, value_in
 
 if TYPE_CHECKING:
-    from ragparity.core.ports import Tally
     from ragparity.core.row import Row
-    from ragparity.core.sample import Sample
     from ragparity.folder import RunFolder
+    from ragparity.results import Made, Record
     from ragparity.runner import Evaluator
     from ragparity.spending import Budget
     from ragparity.wiring import Plan, Rows
@@ -36,8 +37,6 @@ PACKAGES = (
 """Packages whose versions can change a score."""
 MOST_COLUMNS = 8
 """Columns that are listed where a slice names none of them."""
-NO_VALUE = "(none)"
-"""The slice of the rows that have nothing in a column."""
 
 
 def summary_of(one: Evaluator) -> Summary:
@@ -133,58 +132,61 @@ class Finished:
 
 
 class _Run:
-    """The figures of a run while records come, and the cells of its slices."""
+    """The figures of a run while rows and records come, and which records of an earlier run stand."""
 
-    def __init__(self, evaluators: Sequence[Evaluator], total: int, slices: Sequence[str]) -> None:
+    def __init__(self, evaluators: Sequence[Evaluator], total: int, columns: Sequence[str]) -> None:
         self.by_name = {one.name: one for one in evaluators}
-        self.done = Finished({one.name: summary_of(one) for one in evaluators})
+        self.slices = Slices(columns, {one.name: partial(summary_of, one) for one in evaluators})
+        self.done = Finished({one.name: summary_of(one) for one in evaluators}, slices=self.slices.summaries)
         for summary in self.done.summaries.values():
             summary.n_total = total
-        self._slices = slices
-        self._values: dict[int, tuple[str, ...]] = {}
-        self._reused: dict[str, set[int]] = {one.name: set() for one in evaluators}
-        self.count = 0
-        if slices:
-            self.done.slices = {column: {} for column in slices}
+        self.count, self.total = 0, total * len(evaluators)
+        self._reused = {one.name: bytearray() for one in evaluators}
+        self._last_met = -1
 
-    def met(self, row: Row) -> None:
-        """A row is about to be scored: it counts in its slices, in data order."""
-        if not self._slices or row.index in self._values:
-            return
-        self._values[row.index] = values = tuple(_column(row, name) for name in self._slices)
-        for column, value in zip(self._slices, values, strict=True):
-            cell = self.done.slices[column].setdefault(value, {})
-            for name, evaluator in self.by_name.items():
-                cell.setdefault(name, summary_of(evaluator)).n_total += 1
+    def met(self, rows: Iterable[Sequence[Row]], keep: Callable[[Row], None]) -> Iterator[Sequence[Row]]:
+        """The rows as they are asked for; each is kept and counted in its slices when it comes for the first time."""
+        for views in rows:
+            if (row := views[0]).index > self._last_met:
+                self._last_met = row.index
+                keep(row)
+                if self.slices:
+                    self.slices.meet(row)
+            yield views
 
     def add(self, one: Record) -> None:
         """Count a record."""
         self.count += 1
         self.done.summaries[one.evaluator].add(one)
         self.done.troubles.add(one)
-        for column, value in zip(self._slices, self._values.get(one.row, ()), strict=False):
-            self.done.slices[column][value][one.evaluator].add(one)
+        if self.slices:
+            self.slices.add(one)
 
     def renewed(self, one: Record) -> Record:
         """A record of an earlier run under the thresholds of this one."""
         return runner.rejudged(one, self.by_name[one.evaluator])
 
-    def reuse(self, one: Record) -> None:
-        """Count a record of an earlier run; its row need not meet its evaluator again."""
-        self._reused[one.evaluator].add(one.row)
-        self.add(one)
+    async def reuse(self, kept: Iterable[Record | None]) -> None:
+        """Count records of an earlier run; their rows need not meet their evaluators again."""
+        turn = runner.Turn()
+        for one in kept:
+            if one is not None:
+                reused = self._reused[one.evaluator]
+                reused.extend(bytes(one.row + 1 - len(reused)))
+                reused[one.row] = True
+                self.add(one)
+            await turn.offered()
 
     def is_reused(self, evaluator: str, row: int) -> bool:
         """Whether an earlier record stands for this meeting."""
-        return row in self._reused[evaluator]
+        reused = self._reused[evaluator]
+        return row < len(reused) and bool(reused[row])
 
     def wanted(self, rows: Iterable[Sequence[Row]]) -> Iterator[tuple[str, Row, str]]:
         """Evaluator, row and key of every record that may be reused."""
         for views in rows:
-            self.met(views[0])
-            contents = [runner.content_of(row) for row in views]
             for name, one in self.by_name.items():
-                yield name, views[one.view], runner.key_of(one, contents[one.view])
+                yield name, views[one.view], runner.key_of(one, views[one.view])
 
 
 async def evaluate_file(
@@ -210,20 +212,22 @@ async def evaluate_file(
     used.
     """
     baseline = _baseline(plan)
-    total = _total(rows, choice)
+    counted = _counted(rows)
+    total = choice.count(counted)
     session = wiring.open_session(plan, rows, budget=budget)
     began = datetime.now(UTC)
     run = _Run(session.evaluators, total, slices)
-    done, meetings = run.done, total * len(session.evaluators)
+    done = run.done
     manifest = _manifest(plan, session, rows, began, total)
 
     def chosen() -> Iterator[Sequence[Row]]:
-        return choice.of(rows, rows.source.count_rows())
+        return run.met(choice.of(rows, counted), folder.sample)
 
-    def write(one: Record, tally: Tally) -> None:
-        folder.write(one, tally)
-        run.add(one)
-        progress(run.count, meetings)
+    def write(made: Sequence[Made]) -> None:
+        folder.write(made)
+        for one, _ in made:
+            run.add(one)
+        progress(run.count, run.total)
         tell()
 
     def tell() -> None:
@@ -231,12 +235,6 @@ async def evaluate_file(
             if line not in done.findings:
                 done.findings.append(line)
                 say(line)
-
-    def noted() -> Iterator[Sequence[Row]]:
-        for views in chosen():
-            folder.sample(views[0])
-            run.met(views[0])
-            yield views
 
     def finish(ended: datetime | None) -> None:
         done.checks = judge_gate({name: one.as_json() for name, one in done.summaries.items()}, limits, baseline)
@@ -256,8 +254,9 @@ async def evaluate_file(
 
     async def score_all() -> None:
         try:
+            left = chosen() if run.count < run.total else ()
             await runner.run(
-                noted(), session.evaluators, write, concurrency=plan.file.general.max_concurrency, done=run.is_reused
+                left, session.evaluators, write, concurrency=plan.file.general.max_concurrency, done=run.is_reused
             )
         except BaseException as error:
             done.cancelled = isinstance(error, asyncio.CancelledError)
@@ -270,9 +269,8 @@ async def evaluate_file(
         say(line)
     try:
         manifest |= await _probe(plan, session, rows, total, say, done=done) if probing else {}
-        for one in folder.begin(manifest, run.wanted(chosen()), run.renewed):
-            run.reuse(one)
-        progress(run.count, meetings)
+        await run.reuse(folder.begin(manifest, run.wanted(chosen()), run.renewed))
+        progress(run.count, run.total)
         await score_all()
     finally:
         await session.aclose()
@@ -302,21 +300,9 @@ def _is_worth_a_probe(plan: Plan, rows: Rows, total: int) -> bool:
     return sum(one.calls for one in estimates.expected(plan, rows.samples(), total, {}).values()) > LARGE
 
 
-def _total(rows: Rows, choice: Choice) -> int:
+def _counted(rows: Rows) -> int:
     known = rows.source.count_rows()
-    return choice.count(known if known is not None else sum(1 for _ in rows.source))
-
-
-def _column(row: Row, name: str) -> str:
-    """The value of a column by which results are sliced."""
-    if row.sample is None:
-        return "(unreadable row)"
-    value = _value(row.sample, name)
-    return NO_VALUE if value is None else str(value)
-
-
-def _value(sample: Sample, name: str) -> Any:
-    return sample.extra.get(name, getattr(sample, name, None))
+    return known if known is not None else sum(1 for _ in rows.source)
 
 
 def _unknown_slices(rows: Rows, slices: Sequence[str]) -> Iterator[str]:
@@ -326,7 +312,7 @@ def _unknown_slices(rows: Rows, slices: Sequence[str]) -> Iterator[str]:
     samples = [row.sample for row in rows.first() if row.sample is not None]
     known = {name: None for one in samples for name in (*one.extra, *one.canonical())}
     for column in slices:
-        if samples and all(_value(one, column) is None for one in samples):
+        if samples and all(value_in(one, column) is None for one in samples):
             few = "" if len(samples) < wiring.LOOKED_AT else f"of the first {len(samples)} "
             others = f" There is {', '.join(list(known)[:MOST_COLUMNS])}." if known else ""
             yield f"--slice {column}: no row {few}has such a column.{did_you_mean(column, known) or others}"

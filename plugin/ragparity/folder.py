@@ -12,10 +12,12 @@ import json
 import os
 from array import array
 from contextlib import suppress
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from ragparity.core.errors import ConfigError
 from ragparity.core.outcome import Failed
+from ragparity.output_items import ABSENT, OutputItems
 from ragparity.results import Record, json_line, json_text
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from ragparity.core.ports import Tally
     from ragparity.core.row import Row
+    from ragparity.results import Made
 
 RESULTS, SAMPLES, CALLS = "results.jsonl", "samples.jsonl", "calls.jsonl"
 SUMMARY, MANIFEST, LOCK = "summary.json", "manifest.json", ".ragparity.lock"
@@ -31,7 +34,6 @@ AGREEMENT, CALIBRATION = "agreement.json", "calibration.json"
 """What is made from the records of a finished run; gone as soon as another run begins."""
 PLOTS, PLOT_FORMATS = "plots", ("png", "svg")
 """The folder of the plots of a run, and what each of them is written as. They go with what they show."""
-ABSENT = -1
 _BLOCK = 65536
 
 
@@ -49,6 +51,7 @@ class RunFolder:
         self._save_samples = save_samples
         self._save_calls = save_calls
         self._files: dict[str, IO[bytes]] = {}
+        self._items = OutputItems(path)
         self._lock: IO[bytes] | None = None
         self.result: Any = None
 
@@ -74,7 +77,10 @@ class RunFolder:
             with suppress(OSError):  # a full disk was told when the line was written
                 one.close()
         self._files.clear()
+        self._items.close()
         if self._lock is not None:
+            for name in (RESULTS, SAMPLES):
+                (self.path / f"{name}.new").unlink(missing_ok=True)  # of a run that did not begin
             (self.path / LOCK).unlink(missing_ok=True)
             self._lock.close()
             self._lock = None
@@ -112,59 +118,64 @@ class RunFolder:
         manifest: Mapping[str, Any],
         wanted: Iterable[tuple[str, Row, str]] = (),
         renew: Callable[[Record], Record] = lambda one: one,
-    ) -> Iterator[Record]:
+    ) -> Iterator[Record | None]:
         """Replace what an earlier run left, and give the records of it that are kept.
 
         `wanted` are evaluator, row and key of every record that would do; it is only looked at when a run is
         resumed. A record is kept when its evaluator, row and key are wanted and it did not fail; `renew` brings it up
-        to the settings of this run. Until the last of them is given, the earlier log stands untouched. Raises
-        `ConfigError` for a folder that cannot be written.
+        to the settings of this run. Where a record is not kept, and now and then while the earlier log is looked
+        through, nothing is given, so that the caller may stop. Until the last is given, the earlier log stands
+        untouched; rows that are told to `sample` before that are kept with the others. Raises `ConfigError` for a
+        folder that cannot be written.
         """
         try:
             outputs = [*listed(self.path, "outputs"), *(f"{PLOTS}/{name}" for name in listed(self.path, "plots"))]
-            fresh = self.path / f"{RESULTS}.new"
-            with fresh.open("wb") as file:
-                if self._mode == "resume":
-                    for line in self._kept(wanted):
-                        kept = renew(Record.from_json(line))
-                        file.write(json_line(kept.as_json()))
-                        yield kept
+            fresh = [name for name in (RESULTS, SAMPLES) if name == RESULTS or self._save_samples]
+            for name in fresh:
+                self._files[name] = (self.path / f"{name}.new").open("wb")
+            if self._mode == "resume":
+                yield from self._kept(wanted, renew)
+            self.flush()
             self.manifest(manifest)
-            fresh.replace(self.path / RESULTS)
-            for name in (SUMMARY, AGREEMENT, CALIBRATION, *outputs):
+            for name in fresh:
+                (self.path / f"{name}.new").replace(self.path / name)
+            unwanted = [] if self._save_samples else [SAMPLES]
+            for name in (SUMMARY, AGREEMENT, CALIBRATION, *outputs, *unwanted):
                 (self.path / name).unlink(missing_ok=True)
             _remove_if_empty(self.path / PLOTS)
-            self._open(RESULTS)
-            if self._save_samples:
-                self._open(SAMPLES, fresh=True)
-            else:
-                (self.path / SAMPLES).unlink(missing_ok=True)
             if self._save_calls != "none":
-                self._open(CALLS, fresh=self._mode != "resume")
+                self._open_calls()
             else:
                 (self.path / CALLS).unlink(missing_ok=True)
         except OSError as error:
             raise self._unwritable(error) from None
 
-    def _kept(self, wanted: Iterable[tuple[str, Row, str]]) -> Iterator[dict[str, Any]]:
-        """The lines of the earlier log that are wanted again, in the order of `wanted`."""
-        places = places_in(self.path)
+    def _kept(
+        self, wanted: Iterable[tuple[str, Row, str]], renew: Callable[[Record], Record]
+    ) -> Iterator[Record | None]:
+        """The records of the earlier log that are wanted again, in the order of `wanted`, written to the new one."""
+        places = Places()
+        for _ in places.found_in(self.path):
+            yield None
         if not places:
             return
         with (self.path / RESULTS).open("rb") as log:
             for evaluator, row, key in wanted:
-                of_evaluator = places.get(evaluator, ())
-                if row.index < len(of_evaluator) and (place := of_evaluator[row.index]) != ABSENT:
-                    log.seek(place)
-                    line = json.loads(log.readline())
-                    if line["key"] == key and line["status"] != "failed":
-                        yield {**line, "id": row.id}
+                text = places.line(log, evaluator, row.index)
+                earlier = _record_in(text)
+                if earlier is None or earlier.key != key or earlier.status == "failed":
+                    yield None
+                    continue
+                kept = renew(earlier if earlier.id == row.id else replace(earlier, id=row.id))
+                self._files[RESULTS].write(text if kept is earlier else json_line(kept.as_json()))
+                self._items.add(kept)
+                yield kept
 
-    def _open(self, name: str, *, fresh: bool = False) -> None:
-        path = self.path / name
-        if not fresh:
+    def _open_calls(self) -> None:
+        path, resumed = self.path / CALLS, self._mode == "resume"
+        if resumed:
             _end_with_a_line(path)
-        self._files[name] = path.open("wb" if fresh else "ab")
+        self._files[CALLS] = path.open("ab" if resumed else "wb")
 
     # -- while the run goes on
 
@@ -176,19 +187,30 @@ class RunFolder:
             file.write(json_line({"id": row.id, "error": row.error}))
             return
         known = {**row.sample.canonical(), "id": row.id}
-        line = {"id": row.id, **known, "extra": dict(row.sample.extra), "hash": row.sample.digest()}
+        line = {"id": row.id, **known, "extra": dict(row.sample.extra), "hash": row.content}
         file.write(json_line({**line, "notes": list(row.sample.notes)} if row.sample.notes else line))
 
-    def write(self, one: Record, tally: Tally) -> None:
-        """Append a record; it is in the file when this returns."""
+    def write(self, made: Iterable[Made]) -> None:
+        """Append records; they are in the file when this returns."""
         results = self._files[RESULTS]
-        results.write(json_line(one.as_json()))
+        for one, tally in made:
+            results.write(json_line(one.as_json()))
+            self._items.add(one)
+            if tally.replies:
+                self._write_calls(one, tally)
         results.flush()
+
+    def _write_calls(self, one: Record, tally: Tally) -> None:
         wanted = self._save_calls == "all" or (self._save_calls == "failed" and isinstance(one.outcome, Failed))
-        if wanted and tally.replies and (calls := self._files.get(CALLS)) is not None:
+        if wanted and (calls := self._files.get(CALLS)) is not None:
             for reply in tally.replies:
                 calls.write(json_line({"id": one.id, "evaluator": one.evaluator, **reply}))
             calls.flush()
+
+    def flush(self) -> None:
+        """Everything that was written is in the files when this returns."""
+        for one in self._files.values():
+            one.flush()
 
     def manifest(self, content: Mapping[str, Any]) -> None:
         """Write the manifest, whole or not at all."""
@@ -199,29 +221,13 @@ class RunFolder:
     def finish(
         self, evaluators: Sequence[tuple[str, str]], summary: Mapping[str, Any], manifest: Mapping[str, Any]
     ) -> None:
-        """Write what is made from the log. `evaluators` are pairs of name and file stem."""
-        for one in self._files.values():
-            one.flush()
-        outputs = self._write_outputs(dict(evaluators), summary)
+        """Write what a run ends with. `evaluators` are pairs of name and file stem."""
+        self.flush()
+        outputs = {name: f"{stem}_output.json" for name, stem in evaluators}
+        for name, file in outputs.items():
+            self._items.write(name, self.path / file, summary["evaluators"][name]["mean"])
         _write_json(self.path, SUMMARY, summary)
-        self.manifest({**manifest, "outputs": outputs})
-
-    def _write_outputs(self, stems: Mapping[str, str], summary: Mapping[str, Any]) -> list[str]:
-        """One file per evaluator in the toolkit's shape, in data order; only places in the log are kept in memory."""
-        places = places_in(self.path)
-        with (self.path / RESULTS).open("rb") as log:
-            for name, stem in stems.items():
-                average = summary["evaluators"][name]["mean"]
-                with (self.path / f"{stem}_output.json").open("wb") as file:
-                    file.write(b'{"average_score": ' + json.dumps(average).encode() + b', "eval_output_items": [')
-                    between = b"\n"
-                    for place in places.get(name, ()):
-                        if place != ABSENT:
-                            log.seek(place)
-                            file.write(between + json_text(_output_item(json.loads(log.readline()))))
-                            between = b",\n"
-                    file.write(b"\n]}\n")
-        return [f"{stem}_output.json" for stem in stems.values()]
+        self.manifest({**manifest, "outputs": list(outputs.values())})
 
 
 def _end_with_a_line(path: Path) -> None:
@@ -239,24 +245,6 @@ def _end_with_a_line(path: Path) -> None:
             end = start
         if end < size:
             file.truncate(end)
-
-
-def _output_item(line: Mapping[str, Any]) -> dict[str, Any]:
-    """A record as the toolkit's output item: an unscored row has no score and says why."""
-    error = line["error"]
-    said = f"{error['kind']}: {error['message']}" if error else (line["why"] and f"undefined: {line['why']}")
-    reasoning = {
-        "reason": line["reason"],
-        "status": line["status"],
-        "metric": line["metric"],
-        "backend": line["backend"],
-    }
-    return {
-        "id": line["id"],
-        "score": line["score"],
-        "reasoning": {**reasoning, **line["detail"]},
-        "error": said or None,
-    }
 
 
 def listed(path: Path, what: str) -> list[str]:
@@ -308,40 +296,59 @@ def unfinished(path: Path) -> bool:
     return manifest is not None and not manifest.get("finished")
 
 
-def places_in(path: Path) -> dict[str, array[int]]:
-    """Where in the log of a folder the last line of each evaluator and row begins, by row; `ABSENT` where none is."""
-    places: dict[str, array[int]] = {}
-    at = 0
-    for size, line in _lines(path):
-        if line is not None:
-            of_evaluator = places.setdefault(line["evaluator"], array("q"))
-            row = line["row"]
-            of_evaluator.extend([ABSENT] * (row + 1 - len(of_evaluator)))
-            of_evaluator[row] = at
-        at += size
-    return places
+class Places:
+    """Where in the log of a folder the last line of each evaluator and row begins; 8 bytes a line."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, array[int]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._places)
+
+    def found_in(self, path: Path) -> Iterator[int]:
+        """Look through the log of a folder; gives the place of each line that has been looked at."""
+        at = 0
+        for text in _lines(path):
+            try:
+                line = json.loads(text)
+                evaluator, row = line["evaluator"], line["row"]
+            except (ValueError, KeyError, TypeError):  # cut by a crash
+                evaluator, row = None, ABSENT
+            if isinstance(evaluator, str) and isinstance(row, int) and row >= 0:
+                of_evaluator = self._places.setdefault(evaluator, array("q"))
+                of_evaluator.extend([ABSENT] * (row + 1 - len(of_evaluator)))
+                of_evaluator[row] = at
+            yield at
+            at += len(text)
+
+    def line(self, log: IO[bytes], evaluator: str, row: int) -> bytes:
+        """The line of an evaluator and a row out of the log; empty where there is none."""
+        of_evaluator = self._places.get(evaluator, ())
+        if row >= len(of_evaluator) or of_evaluator[row] == ABSENT:
+            return b""
+        log.seek(of_evaluator[row])
+        return log.readline()
 
 
 def read_records(path: Path) -> Iterator[Record]:
     """The records of a folder, in order of completion; a line that was cut by a crash is left out."""
-    return (Record.from_json(line) for _, line in _lines(path) if line is not None)
+    return (one for text in _lines(path) if (one := _record_in(text)) is not None)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """The length in bytes and the content of every line of the log; nothing for the content where it is no record."""
+def _lines(path: Path) -> Iterator[bytes]:
+    """Every line of the log, as it stands."""
     try:
         file = (path / RESULTS).open("rb")
     except FileNotFoundError:
         return
     with file:
-        for text in file:
-            yield len(text), _record_in(text)
+        yield from file
 
 
-def _record_in(text: bytes) -> dict[str, Any] | None:
+def _record_in(text: bytes) -> Record | None:
+    """The record of a line; nothing where it is none."""
     try:
-        line = json.loads(text)
-        Record.from_json(line)
+        one = Record.from_json(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    return line if isinstance(line["row"], int) and line["row"] >= 0 else None
+    return one if isinstance(one.row, int) and one.row >= 0 else None

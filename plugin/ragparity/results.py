@@ -13,6 +13,7 @@ from array import array
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ragparity.core.outcome import Failed, Outcome, Scored, Status, Undefined
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
     from ragparity.core.ports import Tally
 
+    Made = tuple["Record", Tally]
+    """A record and what it cost."""
+
 AT_THRESHOLD = 1e-9
 """A score this close below a threshold has reached it: it differs by float rounding only."""
 
@@ -38,13 +42,14 @@ TOKENS_WITHIN = ("reasoning_tokens", "cached_tokens")
 """Tokens among those above, as far as they are reported."""
 SPENT = (*COUNTS, *TOKENS, *TOKENS_WITHIN)
 """What a record and a summary say about calls and tokens, by the names of a `Tally`."""
+_counts_of, _spent_of = attrgetter(*COUNTS), attrgetter(*SPENT)
 
 DEEPEST = 8
 """Levels at which the parts of a value that has no plain form are still looked at one by one."""
 LONGEST_UNKNOWN = 1000
 """Characters kept of a value that JSON does not know."""
 
-_LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False)
 
 
 def json_text(value: Mapping[str, Any], *, indent: int | None = None) -> bytes:
@@ -172,7 +177,7 @@ def record(
         passed = reaches(outcome.value, threshold, higher_is_better=higher_is_better)
     return Record(
         row=row, id=id, key=key, evaluator=evaluator, metric=metric, backend=backend, judge=judge,
-        outcome=outcome, passed=passed, seconds=seconds, **{name: getattr(tally, name) for name in SPENT},
+        outcome=outcome, passed=passed, seconds=seconds, **dict(zip(SPENT, _spent_of(tally), strict=True)),
     )  # fmt: skip
 
 
@@ -220,7 +225,8 @@ class Summary:
         outcome = one.outcome
         if isinstance(outcome, Scored):
             self.scores.append(outcome.value)
-            self.repetitions.add(outcome.detail.get("repetitions", ()), outcome.detail.get("flip_rate"))
+            if values := outcome.detail.get("repetitions"):
+                self.repetitions.add(values, outcome.detail.get("flip_rate"))
         elif isinstance(outcome, Undefined):
             self.undefined[outcome.why] += 1
         else:
@@ -230,6 +236,10 @@ class Summary:
         if one.passed is not None:
             self.judged_passed += 1
             self.passed += one.passed
+        if any(_counts_of(one)):
+            self._add_spent(one)
+
+    def _add_spent(self, one: Record) -> None:
         for name in COUNTS:
             setattr(self, name, getattr(self, name) + getattr(one, name))
         for name in TOKENS:

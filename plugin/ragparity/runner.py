@@ -21,18 +21,19 @@ from ragparity.core.outcome import Failed, Outcome, Scored
 from ragparity.core.policy import Policies, score
 from ragparity.core.ports import Kit, Tally
 from ragparity.repetitions import flip_rate
-from ragparity.results import Record, reaches, record
+from ragparity.results import reaches, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ragparity.core.ports import Embedder, Judge, Metric
     from ragparity.core.row import Row
+    from ragparity.results import Made, Record
 
 WINDOW = 8
 """Meetings under way per call in flight: enough that the judges never wait for the next row."""
 LONGEST_TURN_S = 0.02
-"""Seconds of scoring without a judge after which calls under way, and a request to stop, get their turn."""
+"""Seconds of work without a judge after which calls under way, and a request to stop, get their turn."""
 LONGEST_MESSAGE = 1000
 """Characters kept of the message of an error that nobody foresaw."""
 DRAWS_PER_REPETITION = 1000
@@ -83,61 +84,61 @@ class Evaluator:
 async def run(
     rows: Iterable[Sequence[Row]],
     evaluators: Sequence[Evaluator],
-    write: Callable[[Record, Tally], None],
+    write: Callable[[Sequence[Made]], None],
     *,
     concurrency: int,
     done: Callable[[str, int], bool] = lambda _evaluator, _row: False,
 ) -> None:
-    """Score every row with every evaluator and hand each record to `write` as it comes.
+    """Score every row with every evaluator and hand the records to `write` as they come.
 
     A row comes as its views, one per way of mapping its columns. `concurrency` is the number of judge calls that
     may be in flight; `done` says which meetings of an evaluator (by name) and a row (by index) need not take place.
-    A cancelled run cancels what is under way; an error of `write` or of the rows ends the run.
+    Metrics that ask nobody score a row one after the other, and their records come together. A cancelled run cancels
+    what is under way; an error of `write` or of the rows ends the run.
     """
-    order = sorted(evaluators, key=lambda one: -one.metric.steps)
+    asking = sorted((one for one in evaluators if one.metric.uses), key=lambda one: -one.metric.steps)
+    alone = [one for one in evaluators if not one.metric.uses]
     room = asyncio.Semaphore(concurrency * WINDOW)
-    turn = _Turn()
+    turn = Turn()
 
-    async def meet(row: Row, content: str, evaluator: Evaluator) -> None:
+    async def meet(row: Row, evaluator: Evaluator) -> None:
         try:
-            made, tally = await _meet(row, content, evaluator)
-            if not tally.stopped:  # else a call that it needed was not made, and it counts as not run
-                write(made, tally)
+            made = await _meet(row, evaluator)
+            if not made[1].stopped:  # else a call that it needed was not made, and it counts as not run
+                write([made])
         finally:
             room.release()
 
     try:
         async with asyncio.TaskGroup() as group:
             for views in rows:
-                contents = [content_of(row) for row in views]
-                for evaluator in order:
-                    row, content = views[evaluator.view], contents[evaluator.view]
-                    if done(evaluator.name, row.index):
-                        continue
-                    if evaluator.metric.uses:
+                index = views[0].index
+                for one in asking:
+                    if not done(one.name, index):
                         await room.acquire()
-                        group.create_task(meet(row, content, evaluator))
-                    else:
-                        write(*await _meet(row, content, evaluator))
+                        group.create_task(meet(views[one.view], one))
+                if made := [await _meet(views[one.view], one) for one in alone if not done(one.name, index)]:
+                    write(made)
                 await turn.offered()
     except BaseExceptionGroup as several:
         raise several.exceptions[0] from None
 
 
-class _Turn:
-    """Lets the loop do something else now and then: metrics without a judge never wait by themselves."""
+class Turn:
+    """Lets the loop do something else now and then, in work that never waits by itself."""
 
     def __init__(self) -> None:
         self._next = time.monotonic() + LONGEST_TURN_S
 
     async def offered(self) -> None:
+        """Give way, if it is time."""
         now = time.monotonic()
         if now >= self._next:
             await asyncio.sleep(0)
             self._next = time.monotonic() + LONGEST_TURN_S
 
 
-async def _meet(row: Row, content: str, evaluator: Evaluator) -> tuple[Record, Tally]:
+async def _meet(row: Row, evaluator: Evaluator) -> Made:
     tally = Tally(turn=row.index)
     began = time.perf_counter()
     outcome = await _outcome(row, evaluator, tally)
@@ -145,21 +146,16 @@ async def _meet(row: Row, content: str, evaluator: Evaluator) -> tuple[Record, T
     if row.sample is not None and row.sample.notes and not isinstance(outcome, Failed):
         outcome = replace(outcome, detail={**outcome.detail, "row_notes": list(row.sample.notes)})
     made = record(
-        row=row.index, id=row.id, key=key_of(evaluator, content), evaluator=evaluator.name, metric=evaluator.spec,
+        row=row.index, id=row.id, key=key_of(evaluator, row), evaluator=evaluator.name, metric=evaluator.spec,
         backend=evaluator.metric.backend, judge=evaluator.judge_identity, threshold=evaluator.threshold,
         higher_is_better=evaluator.metric.higher_is_better, outcome=outcome, tally=tally, seconds=seconds,
     )  # fmt: skip
     return made, tally
 
 
-def content_of(row: Row) -> str:
-    """What a row says, as a digest; what is wrong with it where it cannot be read."""
-    return row.sample.digest() if row.sample is not None else str(row.error)
-
-
-def key_of(evaluator: Evaluator, content: str) -> str:
+def key_of(evaluator: Evaluator, row: Row) -> str:
     """What a record stands for: the entry's fingerprint and the row's content, as 16 hexadecimal digits."""
-    return hashlib.sha256(f"{evaluator.fingerprint}{content}".encode("utf-8", "replace")).hexdigest()[:16]
+    return hashlib.sha256(f"{evaluator.fingerprint}{row.content}".encode("utf-8", "replace")).hexdigest()[:16]
 
 
 async def _outcome(row: Row, evaluator: Evaluator, tally: Tally) -> Outcome:
@@ -194,7 +190,8 @@ def rejudged(one: Record, evaluator: Evaluator) -> Record:
     if evaluator.threshold is not None:
         higher = evaluator.metric.higher_is_better
         passed = reaches(outcome.value, evaluator.threshold, higher_is_better=higher)
-    return replace(one, outcome=outcome, passed=passed)
+    unchanged = outcome is one.outcome and passed == one.passed
+    return one if unchanged else replace(one, outcome=outcome, passed=passed)
 
 
 async def _guarded(metric: Metric, row: Row, kit: Kit) -> Outcome:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ragparity.config import EvalFile, EvaluatorEntry
     from ragparity.core.row import Row
     from ragparity.nat.rows import Layout
-    from ragparity.results import Record
+    from ragparity.results import Made, Record
     from ragparity.runner import Evaluator
 
 logger = logging.getLogger(__name__)
@@ -261,9 +261,10 @@ class Scoring:
         found: dict[str, dict[int, Record]] = {one.name: {} for one in evaluators}
         with _progress(len(read) * len(evaluators), self.label) as advance:
 
-            def write(one: Record, _tally: Any) -> None:
-                found[one.evaluator][one.row] = one
-                advance()
+            def write(made: Sequence[Made]) -> None:
+                for one, _ in made:
+                    found[one.evaluator][one.row] = one
+                    advance()
 
             await runner.run(((row,) for row in read), evaluators, write, concurrency=self.concurrency)
         return {name: [records[row.index] for row in read] for name, records in found.items()}
