@@ -160,6 +160,45 @@ def test_a_resumed_run_comes_to_the_same_summary_and_slices():
     assert counts[0] == (1, 4), "one record was kept"
 
 
+def test_a_finished_run_is_resumed_without_reading_its_rows_twice_and_ends_with_the_same_files(monkeypatch):
+    eval_file(rows=ROWS[:3])
+    run(slices=["topic"])
+    before = {path.name: path.read_bytes() for path in Path("out").iterdir() if path.name != "manifest.json"}
+    passes = []
+    rows_of_file = wiring.Rows.__iter__
+    monkeypatch.setattr(wiring.Rows, "__iter__", lambda rows: (passes.append(1), rows_of_file(rows))[1])
+    run(mode="resume", slices=["topic"])
+    looked_at = 1  # to see whether the column of the slices is there
+    assert len(passes) == looked_at + 1
+    assert {path.name: path.read_bytes() for path in Path("out").iterdir() if path.name != "manifest.json"} == before
+
+
+def test_a_run_can_be_stopped_while_it_takes_over_earlier_records(monkeypatch):
+    monkeypatch.setattr("ragparity.runner.LONGEST_TURN_S", 0.0)
+    eval_file(rows=[dict(ROWS[0], id=str(number)) for number in range(200)])
+    run()
+    before = {path.name: path.read_bytes() for path in Path("out").iterdir()}
+    plan = wiring.make_plan(load_eval_file(Path("eval.yml")))
+    heard = []
+
+    async def stopped(folder):
+        work = evaluation.evaluate_file(
+            plan, wiring.open_rows(plan), folder, choice=Choice(), limits={},
+            progress=lambda count, _total: heard.append(count), say=heard.append,
+        )  # fmt: skip
+        task = asyncio.create_task(work)
+        for _ in range(300):  # more turns than there are lines in the log, fewer than lines and rows
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with RunFolder(Path("out"), mode="resume") as folder:
+        asyncio.run(stopped(folder))
+    assert heard == [], "nothing was scored"
+    assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == before
+
+
 def test_a_resumed_run_of_fewer_rows_has_only_those():
     eval_file()
     run()

@@ -330,3 +330,72 @@ def test_a_broken_manifest_is_as_none(tmp_path, text):
     (tmp_path / "manifest.json").write_text(text)
     assert read_json(tmp_path / "manifest.json") is None
     assert not unfinished(tmp_path)
+
+
+# -- output files
+
+
+def test_a_run_shows_no_file_beside_its_own_and_its_output_only_when_it_ends(tmp_path):
+    with RunFolder(tmp_path) as folder:
+        begin(folder)
+        folder.write((made(Scored(1.0), row), Tally()) for row in range(3))
+        assert {path.name for path in tmp_path.iterdir()} == {
+            ".ragparity.lock", "results.jsonl", "samples.jsonl", "calls.jsonl", "manifest.json",
+        }  # fmt: skip
+        folder.finish([("e", "e")], {"evaluators": {"e": {"mean": 1.0}}}, {"finished": "now"})
+        assert [item["id"] for item in read_json(tmp_path / "e_output.json")["eval_output_items"]] == [
+            "id-0", "id-1", "id-2",
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 5], [5, 2, 1, 0], [1, 0, 5, 2]])
+def test_an_output_file_is_the_same_whatever_the_order_of_completion(tmp_path, order):
+    with RunFolder(tmp_path) as folder:
+        begin(folder)
+        for row in order:
+            folder.write([(made(Scored(row / 8, "größer"), row), Tally())])
+        folder.finish([("e", "e")], {"evaluators": {"e": {"mean": 0.25}}}, {"finished": "now"})
+    lines = (tmp_path / "e_output.json").read_text(encoding="utf-8").splitlines()
+    assert (lines[0], lines[-1]) == ('{"average_score": 0.25, "eval_output_items": [', "]}")
+    assert [json.loads(line.removesuffix(","))["id"] for line in lines[1:-1]] == ["id-0", "id-1", "id-2", "id-5"]
+    assert [line.endswith(",") for line in lines[1:-1]] == [True, True, True, False]
+
+
+def test_the_last_record_of_a_row_is_the_item_of_the_output(tmp_path):
+    with RunFolder(tmp_path) as folder:
+        begin(folder)
+        for row, value in [(0, 0.25), (1, 0.5), (1, 0.75)]:
+            folder.write([(made(Scored(value), row), Tally())])
+        folder.finish([("e", "e")], {"evaluators": {"e": {"mean": 0.5}}}, {"finished": "now"})
+    assert [item["score"] for item in read_json(tmp_path / "e_output.json")["eval_output_items"]] == [0.25, 0.75]
+
+
+def test_kept_records_are_in_the_output_and_their_lines_stay_as_they_were(tmp_path):
+    written(tmp_path, [Scored(1.0), Scored(0.5)])
+    log = (tmp_path / "results.jsonl").read_bytes().replace(b'"seconds": 0.0', b'"seconds": 0.00')
+    (tmp_path / "results.jsonl").write_bytes(log)  # the same records, spelled in another way
+    same_ids = [("e", Row(row, f"id-{row}", Sample()), "k") for row in range(2)]
+    with RunFolder(tmp_path, mode="resume") as folder:
+        begin(folder, same_ids)
+        folder.write([(made(Scored(0.0), 2), Tally())])
+        folder.finish([("e", "e")], {"evaluators": {"e": {"mean": 0.5}}}, {"finished": "now"})
+    assert (tmp_path / "results.jsonl").read_bytes().startswith(log)
+    assert [item["score"] for item in read_json(tmp_path / "e_output.json")["eval_output_items"]] == [1.0, 0.5, 0.0]
+
+
+def test_rows_told_while_records_are_kept_replace_the_earlier_ones_together_with_the_log(tmp_path):
+    written(tmp_path, [Scored(1.0)])
+    (tmp_path / "samples.jsonl").write_text('{"id": "earlier"}\n')
+
+    def rows():
+        for row in range(2):
+            folder.sample(Row(row, f"id-{row}", Sample(id=f"id-{row}")))
+            yield "e", Row(row, f"id-{row}", Sample()), "k"
+
+    with RunFolder(tmp_path, mode="resume") as folder:
+        steps = folder.begin({"finished": None}, rows())
+        while next(steps) is None:
+            pass
+        assert [line["id"] for line in lines(tmp_path, "samples.jsonl")] == ["earlier"]
+        list(steps)
+        assert [line["id"] for line in lines(tmp_path, "samples.jsonl")] == ["id-0", "id-1"]

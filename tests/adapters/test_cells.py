@@ -276,3 +276,23 @@ def test_rubrics_are_an_object_of_texts():
     assert read({"rubrics": ""}).rubrics is None
     assert "found a list" in wrong({"rubrics": ["a"]})
     assert "found other text" in wrong({"rubrics": "a"})
+
+
+# -- lists of texts are nearly always taken as they are --------------------------------------------------
+
+
+@pytest.mark.parametrize("column", ["contexts", "retrieved_context_ids"])
+@pytest.mark.parametrize(
+    ("texts", "taken"),
+    [
+        (["a", "b"], ("a", "b")),
+        (["Größe", "温度"], ("Größe", "温度")),
+        (["\ud83d", "\ude00"], ("\ufffd", "\ufffd")),  # two halves in two texts are no character
+        (["\ud83d\ude00"], ("\U0001f600",)),
+        (["é", 7], ("é", "7")),
+        ([], ()),
+    ],
+)
+def test_texts_of_any_script_stay_and_half_characters_do_not(column, texts, taken):
+    sample = read({"question": "q", column: texts})
+    assert (sample.retrieved_contexts if column == "contexts" else sample.retrieved_context_ids) == taken

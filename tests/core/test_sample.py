@@ -69,3 +69,9 @@ def test_a_row_is_a_sample_or_an_error_and_never_both_or_neither():
         Row(0, "a")
     with pytest.raises(ValueError, match="either a sample or an error"):
         Row(0, "a", Sample(), "broken")
+
+
+def test_the_content_of_a_row_is_the_digest_of_its_sample_or_what_is_wrong_with_it():
+    sample = Sample(id="a", user_input="q")
+    assert Row(0, "a", sample).content == sample.digest()
+    assert Row(0, "a", error="two responses").content == "two responses"

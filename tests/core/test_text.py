@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -37,6 +38,25 @@ def test_none_changes_nothing_and_case_changes_case_only():
 )
 def test_full_drops_what_does_not_change_the_meaning(text, full):
     assert normalised(text, "full") == full
+
+
+def bared(word):
+    """Each sign of punctuation at the ends taken away, one by one, but for a point before a digit."""
+    while word and punctuation(word[-1]):
+        word = word[:-1]
+    while word and punctuation(word[0]) and not (word[0] == "." and word[1:2].isdigit()):
+        word = word[1:]
+    return word
+
+
+def punctuation(sign):
+    kind = unicodedata.category(sign)
+    return kind in ("Ps", "Pe", "Pi", "Pf") or sign == "`" or (kind == "Po" and sign not in "#%&/@\\§‰‱")
+
+
+@given(st.text(alphabet="a5.,!?(['`-_%#\\«…é", min_size=1))
+def test_only_punctuation_at_the_ends_of_a_word_goes_in_ascii_as_in_other_text(word):
+    assert normalised(word, "full") == bared(folded(word))
 
 
 def test_composed_and_decomposed_letters_fold_to_the_same_text():
