@@ -88,6 +88,8 @@ def test_foreign_packages_are_imported_only_in_the_files_named_for_them(path):
         assert name.startswith("ragparity_adapters.backends."), name
     if "nat" in tops:
         assert name.startswith("ragparity.nat"), name
+    if "matplotlib" in tops:
+        assert name.startswith("ragparity.report.plots."), name
     if "tenacity" in tops:
         assert name == "ragparity.middleware", name
     if tops & {"langchain_core", "langchain_openai", "openai"}:

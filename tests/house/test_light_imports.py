@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY = ("ragas", "deepeval", "nat", "langchain_core", "langchain_openai", "openai", "pandas", "scipy", "datasets")
+HEAVY = (
+    "ragas", "deepeval", "nat", "langchain_core", "langchain_openai", "openai", "pandas", "scipy", "datasets",
+    "matplotlib",
+)  # fmt: skip
 
 
 def modules_after(code: str) -> set[str]:
