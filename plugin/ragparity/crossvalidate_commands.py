@@ -173,7 +173,7 @@ def crossvalidate_command(
         _stop(f"{path}: {error.strerror or error}; what was scored before is kept, continue with --resume")
     progress.close()
     _print(found.as_json(), as_json=as_json, folder=path)
-    _name_plots(drawn, as_json=as_json)
+    _say_plots(drawn, as_json=as_json)
     _end(found, laid_out, path)
 
 
@@ -229,11 +229,11 @@ def _draw_calibration(found: CalibratedRun, run: Path, *, wanted: bool) -> list[
     return found.plot(run / PLOTS)
 
 
-def _name_plots(drawn: Sequence[Path], *, as_json: bool) -> None:
+def _say_plots(drawn: Sequence[Path], *, as_json: bool) -> None:
     """Say what was drawn; beside JSON, where it does not get in the way."""
     if drawn:
-        names = ", ".join(dict.fromkeys(one.stem for one in drawn))
-        click.echo(f"plots: {drawn[0].parent}: {names} (PNG and SVG)", err=as_json)
+        count = len({one.stem for one in drawn})
+        click.echo(f"plots: {drawn[0].parent} ({count}, each as PNG and SVG)", err=as_json)
 
 
 def _end(found: Crossvalidation, laid_out: Field, path: Path) -> None:
@@ -285,6 +285,6 @@ def calibrate_command(
         click.echo(json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2))
     else:
         print_calibration(content, sys.stdout, folder=str(run))
-    _name_plots(drawn, as_json=as_json)
+    _say_plots(drawn, as_json=as_json)
     if any(not one["confusion"] for one in content["evaluators"].values()):
         raise SystemExit(EXIT_FAILED)

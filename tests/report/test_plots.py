@@ -50,13 +50,15 @@ def panels(figure):
 
 
 def test_a_point_is_a_row_that_both_scored_and_the_others_are_ticks_outside_and_no_zeros():
-    (axes,) = panels(pairs.scatter(compared(side("left", LEFT), side("right", RIGHT)), "faith", 0.1))
+    figure = pairs.scatter(compared(side("left", LEFT), side("right", RIGHT)), "faith", 0.1)
+    (axes,) = panels(figure)
     assert places(axes) == [(0.0, 0.25), (0.25, 0.25), (0.5, 0.75), (1.0, 0.5)]
     (tick,) = artist(axes, "unscored x").get_segments()
     assert tick[:, 0].tolist() == [0.75, 0.75] and tick[:, 1].max() < 0, "left alone says 0.75: below, outside"
     (tick,) = artist(axes, "unscored y").get_segments()
     assert tick[:, 1].tolist() == [0.0, 0.0] and tick[:, 0].max() < 0, "right alone says 0: left, outside"
     assert axes.get_title(loc="left").splitlines()[-1] == "n = 4 (2 without left, 2 without right)"
+    assert "A row that neither side has scored is among those without the one and without the other" in texts(figure)
     # the means of the four: 1.75/4 and 1.75/4
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("left, mean 0.44", "right, mean 0.44")
 

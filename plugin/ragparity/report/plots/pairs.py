@@ -48,12 +48,15 @@ class _Scores:
     y: Array
     only_a: Array
     only_b: Array
+    neither: bool
+    """Whether there are rows that both have met and none has scored."""
 
     @classmethod
     def of(cls, one: Pair) -> _Scores:
         joined = join(one.scores_a, one.scores_b)
         alone = _alone(one.scores_a, one.scores_b), _alone(one.scores_b, one.scores_a)
-        return cls(*(np.array(column, dtype=np.float64) for column in (joined.a, joined.b, *alone)))
+        x, y, only_a, only_b = (np.array(side, dtype=np.float64) for side in (joined.a, joined.b, *alone))
+        return cls(x, y, only_a, only_b, joined.n_unscored_a > len(only_b))
 
     @property
     def few_levels(self) -> bool:
@@ -99,6 +102,8 @@ def scatter(comparison: Comparison, name: str, tolerance: float) -> Figure:
         )
     if below or left:
         caption.append(marks.ALONE.format("one side alone has scored, at that score"))
+    if any(found.neither for found in scores):
+        caption.append("A row that neither side has scored is among those without the one and without the other")
     return sheet.finish(f"{name}: the same rows scored by two backends", [*caption, *_notes(comparison)])
 
 
