@@ -44,7 +44,7 @@ def test_contexts_deep_in_a_column():
 def test_a_recorded_agent():
     found = run("agent_trace")
     assert scores(found["faithfulness"]) == {"port": 1.0, "restart": 0.0}
-    assert scores(found["faithfulness_of_the_trajectory"]) == scores(found["faithfulness"])
+    assert scores(found["trajectory_faithfulness"]) == scores(found["faithfulness"])
     # One call was made in each row; in the second, another one was wanted too: precision 1, recall 1/2.
     assert scores(found["tool_calls"]) == {"port": 1.0, "restart": pytest.approx(2 / 3)}
 
