@@ -38,6 +38,7 @@ def test_the_list_has_a_line_for_every_native_metric_with_fields_calls_and_range
     assert lines["ExactMatch"] == ("native", "ExactMatch", "response, reference", "nothing", "0 to 1")
     assert "user_input?" in lines["ContextRecall"][2], "a question mark stands after what is read only where present"
     assert lines["AnswerRelevancy"][4] == "-1 to 1"
+    assert lines["NoiseSensitivity"][3].endswith("(one more each per further 10 claims)"), "the whole of what is asked"
 
 
 def test_an_unknown_backend_cannot_be_listed():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import IO, TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ragparity import wiring
@@ -93,10 +94,8 @@ def rows(backend_name: str | None) -> Iterator[tuple[str, ...]]:
 
 def _about(cls: Any) -> tuple[str, str, str]:
     reads = [*cls.reads, *(f"{field}?" for field in cls.may_read)]
-    asks = "nothing"
-    for line in inspect.cleandoc(cls.__doc__ or "").splitlines():
-        if line.startswith("Asks:"):
-            asks = line.removeprefix("Asks:").strip().rstrip(".")
+    said = re.search(r"^Asks: (.*?)\.?$\n^Range:", inspect.cleandoc(cls.__doc__ or ""), re.MULTILINE | re.DOTALL)
+    asks = " ".join(said[1].split()) if said else "nothing"
     low, high = cls.bounds
     return ", ".join(reads), asks, f"{low:g} to {high:g}{'' if cls.higher_is_better else ', lower is better'}"
 
