@@ -87,7 +87,7 @@ def require() -> None:
     try:
         import matplotlib.figure
         import matplotlib.style  # noqa: F401  # both are used below
-    except ImportError as error:
+    except (ImportError, ValueError) as error:  # the second where MPLBACKEND names no backend
         raise MissingExtra(
             f"plots need matplotlib, which does not import ({error}). Install it with: pip install 'ragparity[stats]'"
         ) from error
