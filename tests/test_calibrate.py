@@ -251,6 +251,20 @@ def test_a_finished_run_is_calibrated_from_its_files(monkeypatch):
     assert "good, from 0.9 on: 2 passed and 2 failed by both" in done.stdout
 
 
+def test_resamples_without_a_value_stay_out_of_the_table_where_the_figure_has_one(monkeypatch):
+    # Of 2000 resamples of five good and five bad rows, about four (2 / 2 ** 10 of them) hold one kind alone.
+    labels = {str(row): row % 2 for row in range(10)}
+    monkeypatch.setitem(globals(), "GOOD", {row: float(label) for row, label in labels.items()} | {"0": 1.0})
+    install(monkeypatch, Toy("good", GOOD))
+    write({"good": {"_type": "ragparity", "metric": "Faithfulness", "backend": "good"}}, labels)
+    ragparity("eval", "eval.yml", "--quiet")
+    done = ragparity("calibrate", "out", "--labels", "human")
+    figures = json.loads(Path("out/calibration.json").read_text(encoding="utf-8"))["evaluators"]["good"]
+    assert figures["auroc"] == 0.9  # of 25 pairs of a good and a bad row, 20 are in order and 5 tie
+    assert figures["why"]["auroc"].endswith("of 2000 resamples, left out of the interval")
+    assert "resamples" not in done.stdout
+
+
 def test_a_log_that_lost_rows_is_said_to_be_damaged(monkeypatch):
     finished_run(monkeypatch)
     log = Path("out/results.jsonl")

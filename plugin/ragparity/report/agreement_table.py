@@ -231,7 +231,8 @@ def _people(people: Mapping[str, Any], out: Console, what: str) -> None:
                 ends = one["ci95"].get(key)
                 span = f" ({ends[0]:.2f} … {ends[1]:.2f})" if ends else ""
                 out.print(wrapped(f"{head} over all rows as people would have it: {one[key]:.3f}{span}", out.width, 2))
-        reasons = [why for key, why in one["why"].items() if one["n_unlabelled"] or key != "corrected_pass_rate"]
+        missing = {key: why for key, why in one["why"].items() if one.get(key) is None}
+        reasons = [why for key, why in missing.items() if one["n_unlabelled"] or key != "corrected_pass_rate"]
         for reason in dict.fromkeys(why for why in reasons if why.startswith("undefined")):
             out.print(wrapped(reason, out.width, 2, "dim"))
         for note in one["notes"]:
