@@ -80,11 +80,11 @@ def entries(python: str, others: Mapping[str, str | None]) -> tuple[list[Entry],
             steps=(job("imports"), *(step for name in extras for step in steps_of(name))),
         )
     )  # fmt: skip
+    pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={ROOT}", f"-c{ROOT}/pyproject.toml")
     found += [
         Entry(
             name=f"toolkit-{version}", python=python, extras=("nat", "ragas"),
-            also=(f"nvidia-nat[eval]=={version}.*", *test),
-            steps=(("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={ROOT}", f"-c{ROOT}/pyproject.toml", f"{ROOT}/tests/nat"),),
+            also=(f"nvidia-nat[eval]=={version}.*", *test), steps=((*pytest, f"{ROOT}/tests/nat"),),
         )
         for version in TOOLKITS
     ]  # fmt: skip
