@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from ragparity.core.errors import ConfigError, UnknownMetric, did_you_mean
-from ragparity.core.kwargs import refuse_unknown, wrong_value
+from ragparity.core.kwargs import refuse_swapped, refuse_unknown, wrong_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,4 +172,5 @@ class NativeBackend:
             kwargs = {**kwargs, "k": cutoff}
         make = TypeAdapter(cls).validate_python
         built: Metric = build_kwargs(make, cls.__name__, kwargs, accepted_kwargs(cls))
+        refuse_swapped(cls.__name__, kwargs, {name: getattr(built, name) for name in kwargs})
         return built

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from ragparity.core.errors import ConfigError, MissingExtra, UnknownMetric, did_you_mean
-from ragparity.core.kwargs import refuse_unknown, wrong_value
+from ragparity.core.kwargs import refuse_swapped, refuse_unknown, wrong_value
 from ragparity_adapters.backends import _ragas_catalog as catalog
 from ragparity_adapters.backends._ragas_fetch import ALLOW_FETCH
 from ragparity_adapters.backends._ragas_import import REMEDY, check_installed, load
@@ -149,6 +149,7 @@ def checked(metric: str, settings: Mapping[str, Setting], given: Mapping[str, An
         found = model.model_validate(dict(given)).model_dump()
     except ValidationError as error:
         raise wrong_value(metric, error.errors(include_url=False)[0]) from None
+    refuse_swapped(metric, given, found)
     return {name: found[name] for name in given if found[name] != settings[name].default}
 
 

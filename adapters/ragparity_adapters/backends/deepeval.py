@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import ValidationError
 
 from ragparity.core.errors import ConfigError, JudgeError, MissingExtra, SampleError, UnknownMetric, did_you_mean
-from ragparity.core.kwargs import refuse_unknown, wrong_value
+from ragparity.core.kwargs import refuse_swapped, refuse_unknown, wrong_value
 from ragparity.core.outcome import Scored
 from ragparity_adapters.backends._deepeval_catalog import ENTRIES, Entry, NoSettings
 from ragparity_adapters.backends._deepeval_import import load, missing
@@ -209,6 +209,7 @@ class DeepEvalBackend:
             chosen = entry.settings.model_validate(kwargs)
         except ValidationError as error:
             raise wrong_value(found, dict(error.errors(include_url=False)[0])) from None
+        refuse_swapped(found, kwargs, chosen.model_dump())
         if why := missing():
             raise MissingExtra(why)
         version = f"deepeval {metadata.version('deepeval')}, wrapping {WRAPPER}"
