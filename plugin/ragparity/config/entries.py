@@ -136,6 +136,9 @@ class _Client(Section):
     api_type: Literal["chat_completion", "responses"] | None = None
 
 
+CLIENT_KEYS = tuple(_Client.model_fields)
+
+
 class _LangChain(Section):
     """An entry `_type: langchain`; the settings of the model are its own keyword arguments."""
 

@@ -28,6 +28,7 @@ from ragparity.config.sections import (
     RunSettings,
     Structure,
 )
+from ragparity.config.spelling import misspelt
 from ragparity.config.yamlfile import Reader, unset_in
 
 DatasetType = Literal["json", "jsonl", "csv", "parquet", "xls", "custom"]
@@ -216,6 +217,7 @@ class _Assembly:
         )
         llms = read_entries(self.tree.get("llms"), LlmEntry, self.problems)
         embedders = read_entries(self.tree.get("embedders"), EmbedderEntry, self.problems)
+        self.warnings += [line for one in (*llms.values(), *embedders.values()) for line in misspelt(one)]
         general = self._general(evaluation.get("general"))
         evaluators = self._evaluators(evaluation.get("evaluators"), general.ragparity, llms)
         self._names_in_run(general.ragparity, llms, evaluators, _mapping(evaluation.get("evaluators")))
