@@ -501,10 +501,12 @@ def test_token_counts_that_are_none_are_unknown_and_the_answer_still_counts(repo
 def test_a_wrapped_chat_model_is_a_judge_too(wrap):
     from langchain_core.runnables import ConfigurableField
 
+    # Through these two, LangChain's own client is used, and nobody could close its connection.
+    brief = {"default_headers": {"Connection": "close"}}
     with FakeServer(lambda request: GOOD if '"verdict"' in request.text else "4") as server:
         model: Any = {
-            "with_retry": lambda: chat(server).with_retry(stop_after_attempt=1),
-            "configurable": lambda: chat(server).configurable_fields(temperature=ConfigurableField(id="t")),
+            "with_retry": lambda: chat(server, **brief).with_retry(stop_after_attempt=1),
+            "configurable": lambda: chat(server, **brief).configurable_fields(temperature=ConfigurableField(id="t")),
             "with_config": lambda: chat(server).with_config(tags=["judge"]),
             "bind": lambda: chat(server).bind(temperature=0.25, user="me"),
         }[wrap]()
