@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 PLACE = ROOT / ".matrix"
 LONGEST = 3600
 """Seconds that one command may take; on an idle machine none takes a tenth of them."""
-MOST_RELEASES = 10
-"""Releases of one package that pip may look at. With more it is on its way back to those of years ago."""
+MOST_RELEASES = 30
+"""Releases of one package that pip may look at. Half a year of weekly ones is what a cap costs; with more, pip is on its
+way back to those of years ago."""
 GUARD = Path(__file__).parent / "loopback_only.py"
 LOOKED_AT = re.compile(
     r"^\s*(?:Downloading|Using cached|Processing) (?:\S*/)?([A-Za-z0-9_.]+)-(\d[^-\s]*?)(?:-\S+|\.tar\.gz)",
