@@ -415,11 +415,11 @@ def interrupted(server, seconds, *more):
     eval_file(ACCURACY, rows=alike(60), llms=judge_at(server), max_concurrency=2)
     command = [sys.executable, "-m", "ragparity", "eval", "eval.yml", *more]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 90
     while server.calls < 8 and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(seconds)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=90)
     return process.returncode, out, err
 
 

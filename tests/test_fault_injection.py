@@ -16,7 +16,7 @@ import yaml
 from tests import faulty_models, runs
 from tests.fakeserver import FakeServer, Reply, rate_limited, server_error
 
-from ragparity import cli
+from ragparity.commands import shared
 
 HURRIED = {"accuracy": {**runs.ACCURACY["accuracy"], "judge": {"retries": 0, "timeout_s": 1.5}}}
 PATIENT = {"accuracy": {**runs.ACCURACY["accuracy"], "judge": {"retries": 3, "timeout_s": 20}}}
@@ -43,7 +43,7 @@ def _warm(tmp_path_factory):
 def left_over(monkeypatch):
     """The tasks that are still there when a run has ended; none may be, unless a test takes them out."""
     found = []
-    original = cli._until_terminated
+    original = shared._until_terminated
 
     async def watched(work):
         try:
@@ -51,7 +51,7 @@ def left_over(monkeypatch):
         finally:
             found.extend(one for one in asyncio.all_tasks() if one is not asyncio.current_task())
 
-    monkeypatch.setattr(cli, "_until_terminated", watched)
+    monkeypatch.setattr(shared, "_until_terminated", watched)
     yield found
     assert found == []
 

@@ -5,53 +5,48 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
+from ragparity.commands import shared
 from ragparity.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from rich.table import Table
 
     from ragparity.probe import Probed
     from ragparity.wiring import Plan
 
-EXIT_FAILED, EXIT_CONFIG = 1, 2
-
 
 @click.command("probe")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--override", "overrides", type=(str, str), multiple=True, metavar="KEY VALUE",
-    help="Set a value of the eval file. May be repeated.",
-)  # fmt: skip
-@click.option("--backend", help="Backend of every evaluator, in place of the file's.")
+@click.argument("file", type=shared.FILE)
+@shared.OVERRIDE
+@shared.BACKEND
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def probe_command(*, file: Path, overrides: tuple[tuple[str, str], ...], backend: str | None, as_json: bool) -> None:
     """Ask every judge and embedder of an eval FILE one small thing: key, model, answers, speed."""
     from ragparity import wiring
-    from ragparity.config import load_eval_file
 
     try:
-        plan = wiring.make_plan(load_eval_file(file, overrides), default_backend=backend)
+        plan = wiring.make_plan(shared.load(file, overrides), default_backend=backend)
         if plan.problems:
-            _stop(*plan.problems)
+            shared.stop(*plan.problems)
         found = asyncio.run(_probed(plan))
     except ConfigError as error:
-        _stop(*str(error).splitlines())
+        shared.stop(*str(error).splitlines())
     if as_json:
         click.echo(json.dumps([one.as_json() for one in found], ensure_ascii=False, indent=2))
     else:
         _show(found)
     for one in found:
         for line in one.lines():
-            click.echo(f"ragparity: {line}", err=True)
+            shared.complain(line)
     if any(one.status != "ok" for one in found):
-        raise SystemExit(EXIT_FAILED)
+        raise SystemExit(shared.EXIT_FAILED)
 
 
 async def _probed(plan: Plan) -> list[Probed]:
@@ -110,9 +105,3 @@ def _table(found: Sequence[Probed]) -> Table:
 
 def _yes(value: object) -> str:
     return "" if value is None else "yes" if value else "no"
-
-
-def _stop(*lines: str) -> NoReturn:
-    for line in lines:
-        click.echo(f"ragparity: {line}", err=True)
-    raise SystemExit(EXIT_CONFIG)

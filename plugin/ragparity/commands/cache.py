@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
+from ragparity.commands.shared import FILE, stop
 from ragparity.core.errors import ConfigError
 
-EXIT_CONFIG = 2
+if TYPE_CHECKING:
+    from pathlib import Path
+
 _SQLITE = b"SQLite format 3\x00"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.group("cache")
 def cache() -> None:
     """Look at the stored judge replies, or remove some. FILE is an eval file or the cache itself."""
-
-
-def _stop(error: ConfigError) -> NoReturn:
-    for line in str(error).splitlines():
-        click.echo(f"ragparity: {line}", err=True)
-    raise SystemExit(EXIT_CONFIG) from None
 
 
 def _cache_in(file: Path) -> Path:
@@ -52,7 +47,7 @@ def _age(_context: click.Context, _option: click.Parameter, value: str | None) -
 
 
 @cache.command("stats")
-@click.argument("file", type=_FILE)
+@click.argument("file", type=FILE)
 def stats_command(file: Path) -> None:
     """Say how many replies of which judges are stored, and since when."""
     from ragparity.cache_file import stats
@@ -61,7 +56,7 @@ def stats_command(file: Path) -> None:
         path = _cache_in(file)
         groups = stats(path)
     except ConfigError as error:
-        _stop(error)
+        stop(*str(error).splitlines())
     size = path.stat().st_size / 1e6
     click.echo(f"{path}: {sum(one.replies for one in groups)} replies, {size:.1f} MB")
     for one in groups:
@@ -69,7 +64,7 @@ def stats_command(file: Path) -> None:
 
 
 @cache.command("prune")
-@click.argument("file", type=_FILE)
+@click.argument("file", type=FILE)
 @click.option("--older-than", callback=_age, metavar="AGE", help="Replies older than this: 90m, 12h, 30d or 8w.")
 @click.option("--judge", metavar="TEXT", help="Replies of judges whose name holds this text.")
 @click.option("--all", "everything", is_flag=True, help="Every reply.")
@@ -84,5 +79,5 @@ def prune_command(file: Path, *, older_than: timedelta | None, judge: str | None
         path = _cache_in(file)
         removed = prune(path, before=None if older_than is None else utc_now() - older_than, judge=judge)
     except ConfigError as error:
-        _stop(error)
+        stop(*str(error).splitlines())
     click.echo(f"{path}: {removed} replies removed")
