@@ -68,6 +68,7 @@ class Environment:
     def run(self, *arguments: str) -> None:
         """Run its Python in its folder; the tests are importable there, the sources of the package are not."""
         reached = self.work / "reached.txt"
+        reached.unlink(missing_ok=True)
         variables = clean() | {"HOME": str(self.work), "PYTHONPATH": str(ROOT), "REACHED": str(reached)}
         call([self._python, *arguments], self.log, f"{arguments[1]} failed", variables, self.work)
         if reached.exists():

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 
@@ -21,6 +22,7 @@ def main() -> None:
     for what, code in STARTS.items():
         found = (loaded_after(code) - idle) & optional
         assert not found, f"{what} imports {sorted(found)}"
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # as ragparity does; else its import asks another host
     for name in sorted(asked_for_by_extras()):
         for top in sorted(top for top, names in brought.items() if name in names and not top.startswith("_")):
             print(name, top, flush=True)
