@@ -96,14 +96,15 @@ class _CountingClient:
 
     async def create(self, **request: Any) -> Any:
         """What the client gives."""
+        from openai import APIStatusError
+
         requests = _requests.get()
         number = len(requests)
         requests.append(None)
         try:
             response = await self._client.create(**request)
-        except Exception as error:
-            if foreign_errors.status_of(error) is not None:  # a refusal costs no tokens
-                requests[number] = 0
+        except APIStatusError:
+            requests[number] = 0  # a refusal costs no tokens
             raise
         usage = response.get("usage") if isinstance(response, dict) else getattr(response, "usage", None)
         tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else getattr(usage, "prompt_tokens", None)
