@@ -55,3 +55,12 @@ def test_the_list_fits_its_terminal_and_names_every_metric_whole(columns, monkey
     assert max(len(line) for line in text.splitlines()) <= int(columns)
     first_words = [line.split()[0] for line in text.splitlines() if line.strip()]
     assert set(NATIVE.names()) <= set(first_words)
+
+
+def test_the_line_that_a_framework_is_missing_is_not_counted_as_a_metric(monkeypatch):
+    listed = [("far", catalogue.UNUSABLE, "it is not installed", "", ""), *(("far", name, "", "", "") for name in "AB")]
+    monkeypatch.setattr(catalogue, "rows", lambda _name: iter(listed))
+    file = io.StringIO()
+    catalogue.print_list(file, "far")
+    assert file.getvalue().startswith("far: 2 metrics\n")
+    assert "it is not installed" in file.getvalue()

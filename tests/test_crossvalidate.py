@@ -432,6 +432,7 @@ def test_from_a_program(monkeypatch):
     ]
     assert found.agreement["metrics"]["Faithfulness"]["people"]["backends"]["left"]["n"] == 5
     assert found.comparisons["Faithfulness"].pairs[0].agreement["mean_diff"] != Estimate()
+    assert repr(found) == "Crossvalidation(Faithfulness: left – right (same, 4 rows))"
 
 
 def test_from_a_program_what_cannot_be_compared_is_refused(monkeypatch):

@@ -31,8 +31,8 @@ class Described(Protocol):
         ...
 
 
-ABSENT = "(not installed)"
-"""Stands for the metrics of a backend whose package is missing."""
+ABSENT, UNUSABLE = "(not installed)", "(cannot be used)"
+"""What stands for the metrics of a backend whose package is missing, or before them."""
 
 
 def split_name(name: str) -> tuple[str, str]:
@@ -84,7 +84,7 @@ def rows(backend_name: str | None) -> Iterator[tuple[str, ...]]:
                 yield (name, cls.__name__, *_about(cls))
         elif isinstance(found, Described):
             if missing := found.missing():
-                yield (name, "(cannot be used)", missing, "", "")
+                yield (name, UNUSABLE, missing, "", "")
             for metric_name in found.names():
                 yield (name, metric_name, *found.about(metric_name))
         else:
@@ -113,7 +113,8 @@ def print_list(file: IO[str], backend_name: str | None) -> None:
     with out.capture() as captured:
         for name, group in groupby(rows(backend_name), key=lambda row: row[0]):
             found = list(group)
-            title = f"{name}: {found[0][2]}" if found[0][1] == ABSENT else f"{name}: {len(found)} metrics"
+            count = sum(one[1] != UNUSABLE for one in found)
+            title = f"{name}: {found[0][2]}" if found[0][1] == ABSENT else f"{name}: {count} metrics"
             out.print(Text(title, style="bold"))
             if found[0][1] != ABSENT:
                 table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))

@@ -70,6 +70,14 @@ class Crossvalidation:
     finished: Finished | None = None
     remarks: list[str] = field(default_factory=list)
 
+    def __repr__(self) -> str:
+        pairs = ", ".join(
+            f"{name}: {pair.a} – {pair.b} ({pair.relation}, {pair.n} rows)"
+            for name, one in self.comparisons.items()
+            for pair in one.pairs
+        )
+        return f"Crossvalidation({pairs})"
+
     @property
     def partial(self) -> str:
         """That it is about a part of the rows, where the run did not come to its end; else nothing."""
