@@ -42,7 +42,8 @@ async def acrossvalidate(
 
     `metrics` are names, or `{name: kwargs}`, without a backend. `labels` names columns with people's labels,
     `label_scale` the ends of their scale. `thresholds` are by name of the metric as given here. `options` are those of
-    `aevaluate`: `judge`, `embedder`, `fields`, `policies`, `judge_options`, `retries`, `reps`, `max_concurrency`.
+    `aevaluate`: `judge`, `embedder`, `fields`, `policies`, `judge_options`, `retries`, `reps`, `cache`,
+    `max_concurrency`.
 
     Raises `ConfigError` where a backend is none, or where fewer than two backends of a metric can be used.
     """
