@@ -229,11 +229,12 @@ class OpenEvalsBackend:
         return OpenEvalsMetric(found, f"openevals {metadata.version('openevals')}, wrapping {WRAPPER}", scale)
 
     def _find(self, name: str) -> str:
-        known = {alias.casefold(): one for one, rubric in RUBRICS.items() for alias in (one, *rubric.aliases)}
-        if name.casefold() not in known:
+        known = {alias: one for one, rubric in RUBRICS.items() for alias in (one, *rubric.aliases)}
+        found = {alias.casefold(): one for alias, one in known.items()}.get(name.casefold())
+        if found is None:
             hint = did_you_mean(name, known)
             raise UnknownMetric(f"metric {name!r}: the backend openevals has no such metric.{hint}")
-        return known[name.casefold()]
+        return found
 
 
 def backend() -> OpenEvalsBackend:

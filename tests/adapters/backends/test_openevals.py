@@ -37,6 +37,8 @@ def test_names_and_aliases_are_found_whatever_their_case():
     assert "openevals/ResponseGroundedness" in BACKEND.card("Groundedness")
     with pytest.raises(UnknownMetric, match="Did you mean correctness"):
         BACKEND.about("corectness")
+    with pytest.raises(UnknownMetric, match=r"Did you mean ContextRelevance\?"):
+        BACKEND.about("contextrelevence")
 
 
 @pytest.mark.skipif(INSTALLED, reason="openevals is installed")
