@@ -24,12 +24,6 @@ from ragparity import ConfigError, Policies, Sample, UnknownMetric, aevaluate, e
 from ragparity.folder import read_json, read_records
 from ragparity_adapters.scripted import ScriptedEmbedder, ScriptedJudge
 
-# A chat model that a test makes keeps its connections to itself; nobody but its owner can close them.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
-
 ROWS = [
     {"id": "a", "question": "q", "answer": "x", "ground_truth": "x", "topic": "t"},
     {"id": "b", "question": "q", "answer": "x", "ground_truth": "y"},
@@ -218,7 +212,10 @@ def test_embeddings_have_no_default_provider(no_keys):
 def test_langchain_embeddings_serve_the_metrics_that_need_them(no_keys):
     questions = {"questions": [{"question": "q?", "noncommittal": False}] * 3}
     with FakeServer(reply=questions, embeddings=lambda _text: [3.0, 4.0]) as server:
-        embedder = OpenAIEmbeddings(model="e", base_url=server.base_url, api_key="k", check_embedding_ctx_length=False)
+        embedder = OpenAIEmbeddings(
+            model="e", base_url=server.base_url, api_key="k", check_embedding_ctx_length=False,
+            default_headers={"Connection": "close"},  # nobody could close the one of an object that was passed in
+        )  # fmt: skip
         results = evaluate(ROWS[:1], metrics=["AnswerRelevancy"], judge=chat(server), embedder=embedder)
         assert results.records[0].score == pytest.approx(1.0), results.records[0]
         assert server.embedding_calls == 1
