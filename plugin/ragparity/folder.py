@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from ragparity.core.errors import ConfigError
 from ragparity.core.outcome import Failed
 from ragparity.output_items import ABSENT, OutputItems
+from ragparity.record_text import line_and_item
 from ragparity.results import Record, json_line, json_text
 
 if TYPE_CHECKING:
@@ -167,8 +168,9 @@ class RunFolder:
                     yield None
                     continue
                 kept = renew(earlier if earlier.id == row.id else replace(earlier, id=row.id))
-                self._files[RESULTS].write(text if kept is earlier else json_line(kept.as_json()))
-                self._items.add(kept)
+                line, item = line_and_item(kept)
+                self._files[RESULTS].write(text if kept is earlier else line)
+                self._items.add(evaluator, row.index, item)
                 yield kept
 
     def _open_calls(self) -> None:
@@ -186,16 +188,19 @@ class RunFolder:
         if row.sample is None:
             file.write(json_line({"id": row.id, "error": row.error}))
             return
-        known = {**row.sample.canonical(), "id": row.id}
-        line = {"id": row.id, **known, "extra": dict(row.sample.extra), "hash": row.content}
-        file.write(json_line({**line, "notes": list(row.sample.notes)} if row.sample.notes else line))
+        line = row.sample.canonical()  # the id stands first
+        line |= {"id": row.id, "extra": dict(row.sample.extra), "hash": row.content}
+        if row.sample.notes:
+            line["notes"] = list(row.sample.notes)
+        file.write(json_line(line))
 
     def write(self, made: Iterable[Made]) -> None:
         """Append records; they are in the file when this returns."""
         results = self._files[RESULTS]
         for one, tally in made:
-            results.write(json_line(one.as_json()))
-            self._items.add(one)
+            line, item = line_and_item(one)
+            results.write(line)
+            self._items.add(one.evaluator, one.row, item)
             if tally.replies:
                 self._write_calls(one, tally)
         results.flush()

@@ -10,16 +10,11 @@ import json
 import os
 from array import array
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any
-
-from ragparity.core.outcome import Failed, Undefined
-from ragparity.results import json_text
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
-
-    from ragparity.results import Record
 
 ABSENT = -1
 _BLOCK = 1 << 16
@@ -33,11 +28,11 @@ class OutputItems:
         self._folder = folder
         self._waiting: dict[str, _Waiting] = {}
 
-    def add(self, one: Record) -> None:
-        """Keep the item of a record; the last one of a row and an evaluator counts. Raises `OSError`."""
-        if (of_evaluator := self._waiting.get(one.evaluator)) is None:
-            of_evaluator = self._waiting[one.evaluator] = _Waiting(self._folder)
-        of_evaluator.add(one.row, json_text(_item(one)) + _BETWEEN)
+    def add(self, evaluator: str, row: int, item: bytes) -> None:
+        """Keep the item of a record, a line of JSON; the last of a row and an evaluator counts. Raises `OSError`."""
+        if (of_evaluator := self._waiting.get(evaluator)) is None:
+            of_evaluator = self._waiting[evaluator] = _Waiting(self._folder)
+        of_evaluator.add(row, item + _BETWEEN)
 
     def write(self, evaluator: str, path: Path, average: float | None) -> None:
         """Write the output file of an evaluator. Raises `OSError`."""
@@ -69,10 +64,10 @@ class _Waiting:
         self.file.write(item)
         if row < len(self._places):
             self._in_data_order = False
+            self._places[row] = self._size
         else:
             self._places.extend([ABSENT] * (row - len(self._places)))
-            self._places.append(ABSENT)
-        self._places[row] = self._size
+            self._places.append(self._size)
         self._size += len(item)
 
     def in_data_order(self) -> Iterator[bytes]:
@@ -86,17 +81,3 @@ class _Waiting:
             if place != ABSENT:
                 self.file.seek(place)
                 yield self.file.readline()
-
-
-def _item(one: Record) -> Mapping[str, Any]:
-    """A record as the toolkit's output item: an unscored row has no score and says why."""
-    outcome = one.outcome
-    reason = error = None
-    if isinstance(outcome, Failed):
-        error = f"{outcome.kind}: {outcome.message}"
-    else:
-        reason = outcome.reason
-        if isinstance(outcome, Undefined):
-            error = f"undefined: {outcome.why}"
-    reasoning = {"reason": reason, "status": outcome.status, "metric": one.metric, "backend": one.backend}
-    return {"id": one.id, "score": one.score, "reasoning": {**reasoning, **outcome.detail}, "error": error}

@@ -24,7 +24,7 @@ from ragparity.repetitions import Repetitions
 from ragparity.spending import cost_of, cost_of_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ragparity.core.ports import Tally
 
@@ -42,7 +42,7 @@ TOKENS_WITHIN = ("reasoning_tokens", "cached_tokens")
 """Tokens among those above, as far as they are reported."""
 SPENT = (*COUNTS, *TOKENS, *TOKENS_WITHIN)
 """What a record and a summary say about calls and tokens, by the names of a `Tally`."""
-_counts_of, _spent_of = attrgetter(*COUNTS), attrgetter(*SPENT)
+_counts_of = attrgetter(*COUNTS)
 
 DEEPEST = 8
 """Levels at which the parts of a value that has no plain form are still looked at one by one."""
@@ -50,6 +50,29 @@ LONGEST_UNKNOWN = 1000
 """Characters kept of a value that JSON does not know."""
 
 _LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False)
+
+
+text_in_json: Callable[[str], str] = _LINE.encode
+"""A text as it stands in JSON, with half characters still."""
+
+
+def json_in_text(value: Any, *, indent: int | None = None) -> str:
+    """The JSON of `json_text`, with half characters still."""
+    encode = _LINE.encode
+    if indent is not None:
+        encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=indent).encode
+    try:
+        return encode(value)
+    except (TypeError, ValueError, RecursionError):  # not strict, not JSON, or a value that contains itself
+        return encode(_plain_or_text(value))
+
+
+def utf_8(text: str) -> bytes:
+    """The text as bytes, without half characters."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return whole(text).encode()
 
 
 def json_text(value: Mapping[str, Any], *, indent: int | None = None) -> bytes:
@@ -61,17 +84,7 @@ def json_text(value: Mapping[str, Any], *, indent: int | None = None) -> bytes:
     >>> json_text({"share": float("nan"), "text": "größer"}).decode()
     '{"share": null, "text": "größer"}'
     """
-    encode = (
-        _LINE.encode if indent is None else json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=indent).encode
-    )
-    try:
-        text = encode(value)
-    except (TypeError, ValueError, RecursionError):  # not strict, not JSON, or a value that contains itself
-        text = encode(_plain_or_text(value))
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return whole(text).encode()
+    return utf_8(json_in_text(value, indent=indent))
 
 
 def json_line(value: Mapping[str, Any]) -> bytes:
@@ -175,9 +188,10 @@ def record(
     passed = None
     if threshold is not None and isinstance(outcome, Scored):
         passed = reaches(outcome.value, threshold, higher_is_better=higher_is_better)
+    spent = {name: getattr(tally, name) for name in SPENT} if any(_counts_of(tally)) else {}
     return Record(
         row=row, id=id, key=key, evaluator=evaluator, metric=metric, backend=backend, judge=judge,
-        outcome=outcome, passed=passed, seconds=seconds, **dict(zip(SPENT, _spent_of(tally), strict=True)),
+        outcome=outcome, passed=passed, seconds=seconds, **spent,
     )  # fmt: skip
 
 
@@ -201,7 +215,7 @@ class Summary:
     judge: str | None
     higher_is_better: bool
     n_total: int = 0
-    scores: array[float] = field(default_factory=lambda: array("d"))
+    scores: array[float] = field(default_factory=lambda: array("d"), repr=False)  # asyncio takes the repr of results
     errors: Counter[str] = field(default_factory=Counter)
     undefined: Counter[str] = field(default_factory=Counter)
     refusals: int = 0
@@ -218,7 +232,7 @@ class Summary:
     cached_tokens: int | None = None
     price: tuple[float, float] | None = None
     embedding_price: float | None = None
-    repetitions: Repetitions = field(default_factory=Repetitions)
+    repetitions: Repetitions = field(default_factory=Repetitions, repr=False)
 
     def add(self, one: Record) -> None:
         """Count one record."""

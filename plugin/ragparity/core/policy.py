@@ -74,7 +74,7 @@ async def score(metric: Metric, sample: Sample, kit: Kit) -> Scored | Undefined 
 
 async def _one(metric: Metric, sample: Sample, kit: Kit) -> Scored | Undefined | Failed:
     admitted = admit(sample, metric, kit.policies)
-    if isinstance(admitted, Scored | Undefined):
+    if not isinstance(admitted, tuple):
         return admitted
     ready, changes = admitted
     outcome = await metric.score(ready, kit)

@@ -94,4 +94,4 @@ class Sample:
 
 
 _CANONICAL = tuple(one.name for one in fields(Sample) if one.name not in ("extra", "notes"))
-_SORTED = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str)
+_SORTED = json.JSONEncoder(sort_keys=True, ensure_ascii=False, check_circular=False, default=str)

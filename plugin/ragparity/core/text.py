@@ -60,7 +60,17 @@ def normalised(text: str, how: Normalise) -> str:
         return text
     if how == "case":
         return text.casefold()
-    return " ".join(bare for word in folded(text).split() if (bare := _without_edges(word)))
+    return " ".join(bare_words(text))
+
+
+def bare_words(text: str) -> list[str]:
+    """The words between blanks of a text, folded, without punctuation at both ends.
+
+    >>> bare_words("It is **Paris**, (France).")
+    ['it', 'is', 'paris', 'france']
+    """
+    bare = [word if word.isalnum() else _without_edges(word) for word in folded(text).split()]
+    return [word for word in bare if word]
 
 
 def spaced(text: str) -> str:

@@ -56,8 +56,7 @@ def read_ids(sample: Sample) -> Ids | Undefined:
 
 
 def _each_once(ids: Iterable[object]) -> tuple[str, ...]:
-    as_text = (str(one) for one in ids)
-    return tuple(dict.fromkeys(one for one in as_text if one.strip()))
+    return tuple(dict.fromkeys(filter(str.strip, map(str, ids))))
 
 
 def share_of(part: Collection[str], whole: Collection[str]) -> float:

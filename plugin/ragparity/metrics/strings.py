@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from rapidfuzz.distance import Hamming, Jaro, JaroWinkler, Levenshtein
 
 from ragparity.core.outcome import Scored, Undefined
-from ragparity.core.text import Normalise, normalised, spaced
+from ragparity.core.text import Normalise, bare_words, normalised, spaced
 from ragparity.metrics.unjudged import Unjudged
 from ragparity.registry import metric
 
@@ -229,4 +229,4 @@ def tokens(text: str, how: Normalise) -> list[str]:
     >>> tokens("東京。", "full")
     ['東', '京']
     """
-    return normalised(spaced(text), how).split()
+    return bare_words(spaced(text)) if how == "full" else normalised(spaced(text), how).split()
