@@ -209,12 +209,12 @@ def test_the_figures_agree_with_numpy_and_scipy():
 def test_mean_and_standard_error_agree_with_numpy_on_any_scores(scores):
     found = summary([Scored(one) for one in scores])
     assert found.mean == pytest.approx(np.mean(scores), abs=1e-15)
-    assert found.stderr() == pytest.approx(stats.sem(scores), rel=1e-9, abs=1e-15)
+    assert found.scores.stderr() == pytest.approx(stats.sem(scores), rel=1e-9, abs=1e-15)
     assert min(scores) - 1e-12 <= found.mean <= max(scores) + 1e-12
 
 
 def test_scores_that_are_all_alike_have_no_spread():
-    assert summary([Scored(0.1)] * 7).stderr() == pytest.approx(0.0, abs=1e-17)
+    assert summary([Scored(0.1)] * 7).scores.stderr() == pytest.approx(0.0, abs=1e-17)
 
 
 def test_two_scores_have_the_interval_worked_out_by_hand():
@@ -223,6 +223,20 @@ def test_two_scores_have_the_interval_worked_out_by_hand():
     half = math.tan(math.pi * 0.475) / 2
     assert found["stderr"] == pytest.approx(0.5, rel=1e-15)
     assert found["ci95"] == pytest.approx([0.5 - half, 0.5 + half], rel=1e-12)
+
+
+def test_figures_follow_the_scores_that_come_later():
+    found = summary([Scored(0.0)], total=2)
+    assert found.as_json()["median"] == 0.0
+    found.add(made(Scored(1.0)))
+    assert [found.as_json()[name] for name in ("mean", "median", "max")] == [0.5, 0.5, 1.0]
+
+
+def test_the_repr_of_a_summary_does_not_grow_with_its_rows():
+    def length(n):
+        return len(repr(summary([Scored(0.5, None, {"repetitions": [0.0, 1.0], "flip_rate": 1.0})] * n, total=1)))
+
+    assert length(2000) == length(2)
 
 
 def test_under_two_scored_rows_there_is_no_interval():

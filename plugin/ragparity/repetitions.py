@@ -25,12 +25,15 @@ def flip_rate(verdicts: Sequence[bool]) -> float | None:
 
 @dataclass(slots=True)
 class Repetitions:
-    """The figures over rows that were scored at least twice; memory grows by three numbers a row."""
+    """The figures over rows that were scored at least twice; memory grows by three numbers a row.
 
-    counts: array[int] = field(default_factory=lambda: array("q"))
-    means: array[float] = field(default_factory=lambda: array("d"))
-    within: array[float] = field(default_factory=lambda: array("d"))
-    flips: array[float] = field(default_factory=lambda: array("d"))
+    Its repr is short, however many they are: asyncio asks for that of whatever a task gives.
+    """
+
+    counts: array[int] = field(default_factory=lambda: array("q"), repr=False)
+    means: array[float] = field(default_factory=lambda: array("d"), repr=False)
+    within: array[float] = field(default_factory=lambda: array("d"), repr=False)
+    flips: array[float] = field(default_factory=lambda: array("d"), repr=False)
 
     def add(self, values: Sequence[float], flips: float | None) -> None:
         """Count the repetitions of one row, and its flip rate where there is a threshold."""

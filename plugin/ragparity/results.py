@@ -7,9 +7,6 @@ folder is made from it when the run ends.
 from __future__ import annotations
 
 import json
-import math
-import statistics
-from array import array
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from ragparity.core.outcome import Failed, Outcome, Scored, Status, Undefined
 from ragparity.core.ports import known_sum
-from ragparity.core.student import t_quantile
 from ragparity.core.values import plain, whole
 from ragparity.repetitions import Repetitions
+from ragparity.scores import Scores
 from ragparity.spending import cost_of, cost_of_vectors
 
 if TYPE_CHECKING:
@@ -205,8 +202,7 @@ def reaches(score: float, threshold: float, *, higher_is_better: bool) -> bool:
 class Summary:
     """The figures of one evaluator, kept while records come; memory grows by 8 bytes per scored row.
 
-    Means are over scored rows and not rounded; `coverage` is scored / total; `ci95` is mean ± t·s/√n with
-    Student's t at n−1 degrees of freedom, absent under two scored rows.
+    Means are over scored rows; `coverage` is scored / total.
     """
 
     evaluator: str
@@ -215,7 +211,7 @@ class Summary:
     judge: str | None
     higher_is_better: bool
     n_total: int = 0
-    scores: array[float] = field(default_factory=lambda: array("d"), repr=False)  # asyncio takes the repr of results
+    scores: Scores = field(default_factory=Scores)
     errors: Counter[str] = field(default_factory=Counter)
     undefined: Counter[str] = field(default_factory=Counter)
     refusals: int = 0
@@ -232,13 +228,13 @@ class Summary:
     cached_tokens: int | None = None
     price: tuple[float, float] | None = None
     embedding_price: float | None = None
-    repetitions: Repetitions = field(default_factory=Repetitions, repr=False)
+    repetitions: Repetitions = field(default_factory=Repetitions)
 
     def add(self, one: Record) -> None:
         """Count one record."""
         outcome = one.outcome
         if isinstance(outcome, Scored):
-            self.scores.append(outcome.value)
+            self.scores.add(outcome.value)
             if values := outcome.detail.get("repetitions"):
                 self.repetitions.add(values, outcome.detail.get("flip_rate"))
         elif isinstance(outcome, Undefined):
@@ -275,7 +271,7 @@ class Summary:
     @property
     def mean(self) -> float | None:
         """Mean over the scored rows, or nothing."""
-        return math.fsum(self.scores) / len(self.scores) if self.scores else None
+        return self.scores.mean
 
     @property
     def coverage(self) -> float | None:
@@ -296,20 +292,9 @@ class Summary:
         vectors = cost_of_vectors(self.embedding_tokens, self.embedding_price)
         return None if judged is None or vectors is None else judged + vectors
 
-    def stderr(self) -> float | None:
-        """s/√n with the sample standard deviation, absent under two scored rows."""
-        n, mean = self.n_scored, self.mean
-        if mean is None or n <= 1:
-            return None
-        off = [score - mean for score in self.scores]
-        squares = math.fsum(one * one for one in off) - math.fsum(off) ** 2 / n  # the mean is rounded; this is not
-        return math.sqrt(max(squares, 0.0) / (n - 1) / n)
-
     def as_json(self) -> dict[str, Any]:
         """The evaluator's entry of `summary.json`."""
         n_undefined, n_failed = self.undefined.total(), self.errors.total()
-        mean, stderr = self.mean, self.stderr()
-        half = None if stderr is None else t_quantile(self.n_scored - 1) * stderr
         return {
             "metric": self.metric,
             "backend": self.backend,
@@ -322,12 +307,7 @@ class Summary:
             "n_not_run": self.n_not_run,
             "n_refusals": self.refusals,
             "coverage": self.coverage,
-            "mean": mean,
-            "stderr": stderr,
-            "ci95": None if half is None or mean is None else [mean - half, mean + half],
-            "median": statistics.median(self.scores) if self.scores else None,
-            "min": min(self.scores, default=None),
-            "max": max(self.scores, default=None),
+            **self.scores.figures(),
             "passed": self.passed if self.judged_passed else None,
             "repetitions": self.repetitions.as_json(),
             **{name: getattr(self, name) for name in SPENT},
