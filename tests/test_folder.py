@@ -273,6 +273,19 @@ def test_places_are_those_of_the_last_line_of_each_row(tmp_path):
         assert places.line(log, "another", 0) == b""
 
 
+@pytest.mark.parametrize("name", ["e", 'an "e"', "größer", "back\\slash", ', "row": 9'])
+def test_places_are_found_whatever_the_evaluator_is_called_and_the_detail_says(tmp_path, name):
+    detail = {"text": '"row": 7, "key": "0"}', "evaluator": "other"}
+    line = json_line(
+        made(Scored(1.0, '", "evaluator": "x"', detail), 3, evaluator=name, key="0123456789abcdef").as_json()
+    )
+    (tmp_path / "results.jsonl").write_bytes(b"{}\n" + line)
+    places = Places()
+    assert list(places.found_in(tmp_path)) == [0, 3]
+    with (tmp_path / "results.jsonl").open("rb") as log:
+        assert [places.line(log, name, row) for row in (3, 7, 9)] == [line, b"", b""]
+
+
 # -- a full disk
 
 

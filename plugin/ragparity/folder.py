@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 from array import array
 from contextlib import suppress
 from dataclasses import replace
@@ -301,6 +302,12 @@ def unfinished(path: Path) -> bool:
     return manifest is not None and not manifest.get("finished")
 
 
+_WRITTEN = re.compile(
+    rb'\{"id": "(?:[^"\\]|\\.)*", "evaluator": "([^"\\]*)", .*, "row": (\d{1,15}), "key": "[0-9a-f]+"\}\n', re.DOTALL
+)
+"""A line as it is written, without looking into the middle of it; nearly every line of a log is such a one."""
+
+
 class Places:
     """Where in the log of a folder the last line of each evaluator and row begins; 8 bytes a line."""
 
@@ -314,17 +321,18 @@ class Places:
         """Look through the log of a folder; gives the place of each line that has been looked at."""
         at = 0
         for text in _lines(path):
-            try:
-                line = json.loads(text)
-                evaluator, row = line["evaluator"], line["row"]
-            except (ValueError, KeyError, TypeError):  # cut by a crash
-                evaluator, row = None, ABSENT
-            if isinstance(evaluator, str) and isinstance(row, int) and row >= 0:
-                of_evaluator = self._places.setdefault(evaluator, array("q"))
-                of_evaluator.extend([ABSENT] * (row + 1 - len(of_evaluator)))
-                of_evaluator[row] = at
+            if (seen := _WRITTEN.fullmatch(text)) is not None:
+                self._put(seen[1].decode("utf-8", "replace"), int(seen[2]), at)
+            elif (one := _record_in(text)) is not None:
+                self._put(one.evaluator, one.row, at)
             yield at
             at += len(text)
+
+    def _put(self, evaluator: str, row: int, at: int) -> None:
+        of_evaluator = self._places.setdefault(evaluator, array("q"))
+        if row >= len(of_evaluator):
+            of_evaluator.extend([ABSENT] * (row + 1 - len(of_evaluator)))
+        of_evaluator[row] = at
 
     def line(self, log: IO[bytes], evaluator: str, row: int) -> bytes:
         """The line of an evaluator and a row out of the log; empty where there is none."""
@@ -350,10 +358,13 @@ def _lines(path: Path) -> Iterator[bytes]:
         yield from file
 
 
+_decode = json.JSONDecoder().decode
+
+
 def _record_in(text: bytes) -> Record | None:
     """The record of a line; nothing where it is none."""
     try:
-        one = Record.from_json(json.loads(text))
+        one = Record.from_json(_decode(text.decode()))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return one if isinstance(one.row, int) and one.row >= 0 else None
