@@ -88,7 +88,7 @@ async def wrapped(base_url: str, backend: Any, name: str) -> Way:
     async def rounds() -> list[float]:
         records: list[Record] = []
         rows = [(Row(number, sample.id, sample),) for number, sample in enumerate(samples())]
-        await run(rows, [evaluator], lambda record, _tally: records.append(record), concurrency=IN_FLIGHT)
+        await run(rows, [evaluator], lambda made: records.extend(one for one, _ in made), concurrency=IN_FLIGHT)
         failed = [one for one in records if one.score is None]
         if failed:
             raise RuntimeError(f"{len(failed)} rows without a score, first: {failed[0]}")
