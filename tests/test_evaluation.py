@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -204,6 +205,29 @@ def test_a_resumed_run_of_fewer_rows_has_only_those():
     run()
     assert run(mode="resume", choice=Choice(limit=1))[0].summaries["exact"].n_total == 1
     assert [one.id for one in read_records(Path("out"))] == ["a"]
+
+
+# -- memory
+
+
+def peak_of(rows, mode):
+    """Bytes at the peak of a run, or of a finished run that is resumed."""
+    eval_file(rows=[{**ROWS[0], "id": f"row-{number}", "contexts": ["x" * 2000]} for number in range(rows)])
+    if mode == "resume":
+        run(mode="overwrite", slices=["topic"])
+    tracemalloc.start()
+    try:
+        run(mode=mode, slices=["topic"])
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "resume"])
+def test_memory_grows_by_some_bytes_a_row_and_no_row_is_kept(mode):
+    peak_of(20, mode)  # what is made once is made
+    grown = peak_of(1100, mode) - peak_of(100, mode)
+    assert grown < 1000 * 200, "a row that is kept has more than 2000 bytes"
 
 
 # -- which rows

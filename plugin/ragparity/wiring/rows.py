@@ -110,8 +110,5 @@ def file_digest(rows: Rows) -> str | None:
     path = Path(rows.source.source)
     if not path.is_file():
         return None
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
